@@ -1,0 +1,71 @@
+/**
+ * The ways in which the C libraries report failure, each as an effect. Every one zeroes errno, makes the call and reads
+ * errno in the same JS turn, so that no other call of the process gets in between; each blocks for as long as the call.
+ *
+ * `onError` makes the typed error of an errno; errno 0 means that the call failed and did not say why.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as koffi from "koffi"
+import * as Pointer from "./Pointer.ts"
+
+/**
+ * NULL and errno on failure, else a pointer. NULL without an errno is a failure too.
+ *
+ * @category conventions
+ * @since 0.1.0
+ */
+export const pointerOrErrno = <Struct extends string, E>(
+  call: () => bigint | null,
+  onError: (errno: number) => E
+): Effect.Effect<Pointer.Pointer<Struct>, E> =>
+  Effect.suspend(() => {
+    koffi.errno(0)
+    const address = call()
+    return Pointer.isNull(address) ? Effect.fail(onError(koffi.errno())) : Effect.succeed(Pointer.make<Struct>(address))
+  })
+
+/**
+ * 0 on success, else the errno itself. The errno variable counts only when an odd provider returns something negative.
+ *
+ * @category conventions
+ * @since 0.1.0
+ */
+export const returnedErrno = <E>(call: () => number, onError: (errno: number) => E): Effect.Effect<void, E> =>
+  Effect.suspend(() => {
+    koffi.errno(0)
+    const result = call()
+    if (result === 0) return Effect.void
+    return Effect.fail(onError(result > 0 ? result : koffi.errno() || -result))
+  })
+
+/**
+ * -1 and errno on failure, else a value that is not negative.
+ *
+ * @category conventions
+ * @since 0.1.0
+ */
+export const minusOneErrno = <E>(call: () => number, onError: (errno: number) => E): Effect.Effect<number, E> =>
+  Effect.suspend(() => {
+    koffi.errno(0)
+    const result = call()
+    return result < 0 ? Effect.fail(onError(koffi.errno())) : Effect.succeed(result)
+  })
+
+/**
+ * `-errno` on failure, else a count, an id or 0. `onError` also gets the errno variable as the call left it: libibumad
+ * returns `-EPERM` or `-EIO` for anything and leaves the cause there.
+ *
+ * @category conventions
+ * @since 0.1.0
+ */
+export const negativeErrno = <E>(
+  call: () => number,
+  onError: (errno: number, variable: number) => E
+): Effect.Effect<number, E> =>
+  Effect.suspend(() => {
+    koffi.errno(0)
+    const result = call()
+    return result < 0 ? Effect.fail(onError(-result, koffi.errno())) : Effect.succeed(result)
+  })
