@@ -1,0 +1,336 @@
+/**
+ * The one place where create meets destroy. Every handle of every library is made here, so the rules of lifetimes hold
+ * for all of them:
+ *
+ * - acquiring is uninterruptible, up to and including the registered release;
+ * - a child is released before each of its parents, whichever scope closes first, and exactly once;
+ * - a second or concurrent release waits for the first;
+ * - a released handle is dead: using it is a defect and never reaches native code;
+ * - what is under way on a handle holds a lease; release refuses new leases, wakes or awaits the ones out, then runs;
+ * - a release that fails stops no other release; it is in the exit's Cause as a `ReleaseError`.
+ *
+ * @since 0.1.0
+ */
+import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Data from "effect/Data"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Scope from "effect/Scope"
+import * as CreationSite from "./CreationSite.ts"
+import * as Errno from "./Errno.ts"
+import * as Ledger from "./Ledger.ts"
+import type * as NativeError from "./NativeError.ts"
+import { ReleaseError } from "./ReleaseError.ts"
+
+/**
+ * @category type ids
+ * @since 0.1.0
+ */
+export const TypeId = "~@effect-rdma/core/Resource"
+
+/**
+ * A scoped handle of one kind around a raw native value. The kind keeps handles from being mixed.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Resource<out Kind extends string, out Raw = unknown> {
+  readonly [TypeId]: Node<Raw>
+  readonly kind: Kind
+}
+
+/**
+ * A handle of any kind.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Any = Resource<string>
+
+/**
+ * A dead handle was used. It is a defect: the program kept a handle past its scope.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class UseAfterRelease extends Data.TaggedError("UseAfterRelease")<{
+  readonly resource: string
+  readonly released: string
+}> {
+  override get message() {
+    return `${this.resource} was used after it was released (${this.released})`
+  }
+}
+
+/**
+ * What a failed release does: `die` puts a `ReleaseError` in the exit's Cause, `log` logs it as an error. Both count it
+ * in the ledger, where the resource stays as `leaked`.
+ *
+ * @category references
+ * @since 0.1.0
+ */
+export const OnReleaseFailure = Context.Reference<"die" | "log">("@effect-rdma/core/OnReleaseFailure", {
+  defaultValue: () => "die"
+})
+
+class Node<out Raw> implements Ledger.Entry {
+  readonly name: string
+  readonly children = new Set<Node<unknown>>()
+  state: Ledger.Entry["state"] = "live"
+  released = ""
+  leases = 0
+  idle: Deferred.Deferred<void> | undefined
+  releasing: Deferred.Deferred<void> | undefined
+  done: Deferred.Deferred<void> | undefined
+
+  readonly kind: string
+  readonly pair: Ledger.Pair
+  readonly ownership: "owned" | "borrowed"
+  readonly parents: ReadonlyArray<Node<unknown>>
+  readonly site: CreationSite.CreationSite | undefined
+  readonly ledger: Ledger.Ledger
+  readonly scope: Scope.Closeable
+  readonly raw: Raw
+  readonly releaseRaw: Effect.Effect<void, NativeError.NativeError>
+
+  constructor(fields: Pick<Node<Raw>, NodeFields>) {
+    this.kind = fields.kind
+    this.pair = fields.pair
+    this.ownership = fields.ownership
+    this.parents = fields.parents
+    this.site = fields.site
+    this.ledger = fields.ledger
+    this.scope = fields.scope
+    this.raw = fields.raw
+    this.releaseRaw = fields.releaseRaw
+    this.name = fields.ledger.nextName(fields.kind)
+  }
+}
+
+type NodeFields = "kind" | "pair" | "ownership" | "parents" | "site" | "ledger" | "scope" | "raw" | "releaseRaw"
+
+/**
+ * What {@link make} needs to pair a create with its destroy.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options<Kind extends string, Raw, Fields extends object, E, R> {
+  readonly kind: Kind
+  readonly pair: Ledger.Pair
+  /** Where the public constructor was called: `CreationSite.capture(constructor)`. */
+  readonly site: CreationSite.CreationSite | undefined
+  /** Handles that must outlive this one: it is released before any of them. */
+  readonly parents: ReadonlyArray<Any>
+  /** Handles that are needed only while acquiring. */
+  readonly uses?: ReadonlyArray<Any>
+  /** A borrowed resource is listed and released in order, but its native object is not ours to destroy. */
+  readonly ownership?: "owned" | "borrowed"
+  readonly acquire: Effect.Effect<Raw, E, R>
+  readonly release: (raw: Raw) => Effect.Effect<void, NativeError.NativeError>
+  /** The plain data that the handle carries; it stays readable after the release. */
+  readonly fields: (raw: Raw) => Fields
+}
+
+/**
+ * Acquires a native object as a scoped handle. Fails as `acquire` fails, and then nothing was made. Dies with
+ * {@link UseAfterRelease} when a parent is released or is being released.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = <Kind extends string, Raw, Fields extends object, E, R = never>(
+  options: Options<Kind, Raw, Fields, E, R>
+): Effect.Effect<Resource<Kind, Raw> & Fields, E, R | Scope.Scope> =>
+  Effect.uninterruptible(Effect.withFiber((fiber) => {
+    const scope = Context.getUnsafe(fiber.context, Scope.Scope)
+    const parents = options.parents.map(liveNode)
+    const leased = options.uses === undefined ? parents : [...parents, ...options.uses.map(liveNode)]
+    for (const node of leased) node.leases++
+    return Effect.flatMap(Effect.exit(options.acquire), (exit) => {
+      // Entering the child and returning the leases is one turn, so no parent can be released in between.
+      if (Exit.isFailure(exit)) {
+        leased.forEach(returnLease)
+        return exit
+      }
+      const node = new Node<Raw>({
+        kind: options.kind,
+        pair: options.pair,
+        ownership: options.ownership ?? "owned",
+        parents,
+        site: fiber.getRef(CreationSite.CaptureSites) ? options.site : undefined,
+        ledger: parents[0]?.ledger ?? fiber.getRef(Ledger.Ledger),
+        // A scope of its own detaches from the caller's scope once the resource went with its parent.
+        scope: Scope.forkUnsafe(scope),
+        raw: exit.value,
+        releaseRaw: Effect.suspend(() => options.release(exit.value))
+      })
+      node.ledger.acquired(node)
+      for (const parent of parents) parent.children.add(node)
+      leased.forEach(returnLease)
+      const handle = Object.assign(Object.create(Prototype), { kind: options.kind, [TypeId]: node }, options.fields(exit.value))
+      return Effect.as(
+        Scope.addFinalizerExit(node.scope, (exit) => release(node, `its scope closed with ${exit._tag}`)),
+        handle
+      )
+    })
+  }))
+
+// Printing a handle must not print the ledger and the whole tree.
+const Prototype = {
+  toJSON(this: Any) {
+    const { [TypeId]: node, ...fields } = this
+    return { _id: node.name, state: node.state, ...fields }
+  },
+  toString(this: Any) {
+    return this[TypeId].name
+  },
+  [Symbol.for("nodejs.util.inspect.custom")](this: Any) {
+    return `${this[TypeId].name} (${this[TypeId].state})`
+  }
+}
+
+/**
+ * The raw native value of a live handle, valid until the handle's release. Throws {@link UseAfterRelease} for a dead
+ * handle: call it where a throw becomes a defect (`Effect.suspend`), straight before the native call.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const raw = <Raw>(self: Resource<string, Raw>): Raw => liveNode(self).raw
+
+/**
+ * The name of a handle in the ledger and in messages, such as `AddressHandle#5`.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const nameOf = (self: Any): string => self[TypeId].name
+
+/**
+ * Whether the handle can be used.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isLive = (self: Any): boolean => self[TypeId].state === "live"
+
+/**
+ * Runs an effect that must end before the handle is released: release waits for it.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const withLease = <A, E, R>(self: Any, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.acquireUseRelease(
+    Effect.sync(() => {
+      const node = liveNode(self)
+      node.leases++
+      return node
+    }),
+    () => effect,
+    (node) => Effect.sync(() => returnLease(node))
+  )
+
+/**
+ * Runs an effect that waits for something on the handle: release interrupts it, and it dies with
+ * {@link UseAfterRelease}.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const whileLive = <A, E, R>(self: Any, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  withLease(
+    self,
+    Effect.suspend(() => {
+      const node = self[TypeId]
+      node.releasing ??= Deferred.makeUnsafe()
+      return Effect.raceFirst(
+        effect,
+        Effect.flatMap(Deferred.await(node.releasing), () => Effect.die(useAfterRelease(node)))
+      )
+    })
+  )
+
+// -----------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------
+
+const useAfterRelease = (node: Node<unknown>) =>
+  new UseAfterRelease({ resource: Ledger.formatEntry(node), released: node.released })
+
+const liveNode = <Raw>(self: Resource<string, Raw>): Node<Raw> => {
+  const node = self[TypeId]
+  if (node.state !== "live") throw useAfterRelease(node)
+  return node
+}
+
+const returnLease = (node: Node<unknown>): void => {
+  node.leases--
+  if (node.leases === 0 && node.idle !== undefined) Deferred.doneUnsafe(node.idle, Exit.void)
+}
+
+const release = (node: Node<unknown>, why: string): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    if (node.state === "releasing") {
+      node.done ??= Deferred.makeUnsafe()
+      return Deferred.await(node.done)
+    }
+    if (node.state !== "live") return Effect.void
+    node.state = "releasing"
+    node.released = why
+    if (node.releasing !== undefined) Deferred.doneUnsafe(node.releasing, Exit.void)
+    return node.leases === 0 && node.children.size === 0 ? releaseAlone(node) : releaseAfterOthers(node)
+  })
+
+const releaseAlone = (node: Node<unknown>): Effect.Effect<void> =>
+  Effect.flatMap(Effect.exit(node.releaseRaw), (exit) => settle(node, exit))
+
+const releaseAfterOthers = Effect.fnUntraced(function*(node: Node<unknown>) {
+  if (node.leases > 0) {
+    node.idle = Deferred.makeUnsafe()
+    yield* Deferred.await(node.idle)
+  }
+  const exits: Array<Exit.Exit<void>> = []
+  for (const child of Array.from(node.children).toReversed()) {
+    exits.push(yield* Effect.exit(release(child, `with its parent ${node.name}`)))
+  }
+  exits.push(yield* Effect.exit(releaseAlone(node)))
+  return yield* Exit.asVoidAll(exits)
+})
+
+const settle = (node: Node<unknown>, exit: Exit.Exit<void, NativeError.NativeError>): Effect.Effect<void> => {
+  const error = releaseErrorOf(node, exit)
+  node.state = error === undefined ? "released" : "leaked"
+  if (error === undefined) {
+    node.ledger.released(node)
+    // A leaked child stays, so that the parent's own failure can name it.
+    for (const parent of node.parents) parent.children.delete(node)
+  } else {
+    node.ledger.failed(node)
+  }
+  if (node.done !== undefined) Deferred.doneUnsafe(node.done, Exit.void)
+  Scope.closeUnsafe(node.scope, Exit.void)
+  if (error === undefined) return Effect.void
+  return Effect.flatMap(OnReleaseFailure, (policy) => policy === "die" ? Effect.die(error) : Effect.logError(error))
+}
+
+const releaseErrorOf = (
+  node: Node<unknown>,
+  exit: Exit.Exit<void, NativeError.NativeError>
+): ReleaseError | undefined => {
+  if (Exit.isSuccess(exit)) return undefined
+  const cause = Cause.squash(exit.cause)
+  const native = exit.cause.reasons.find((reason) => reason._tag === "Fail")?.error
+  // EIO: the device is gone and the kernel has reclaimed the object already; a retry could never succeed.
+  if (native?.reason.errno === Errno.numberOf("EIO")) return undefined
+  return new ReleaseError({
+    call: native?.call ?? node.pair[1],
+    resource: Ledger.formatEntry(node),
+    errno: native?.reason.errno,
+    liveChildren: Array.from(node.children, Ledger.formatEntry),
+    cause
+  })
+}
