@@ -1,5 +1,5 @@
 /**
- * * The layouts of `rdma/rdma_cma.h`, compared with the C compiler by the ABI test. Field names are those of C in
+ * The layouts of `rdma/rdma_cma.h`, compared with the C compiler by the ABI test. Field names are those of C in
  * camelCase.
  *
  * @since 0.1.0

@@ -1,5 +1,5 @@
 /**
- * * The layouts of the experimental verbs that MLNX_OFED shipped up to version 4. No header of today has them, so
+ * The layouts of the experimental verbs that MLNX_OFED shipped up to version 4. No header of today has them, so
  * the ABI test cannot compare them with one; the echo provider stands in.
  *
  * Below the `struct ibv_context` that the program holds lies `struct verbs_context`, and below that, when its
@@ -13,7 +13,7 @@ import * as Struct from "@effect-rdma/core/Struct"
 export const hasExperimental = 1n << 62n
 
 /**
- * * The operations of `struct verbs_context_exp`, each as its distance in bytes below the start of `struct
+ * The operations of `struct verbs_context_exp`, each as its distance in bytes below the start of `struct
  * verbs_context`, which is at `context - sz + Context.size`. An operation is there when the experimental `sz` is at
  * least its distance and its pointer is not NULL.
  */

@@ -382,7 +382,7 @@ export const CqInitAttrEx = Struct.make("struct ibv_cq_init_attr_ex", 56, {
 })
 
 /**
- * * The operations of `struct verbs_context`, each as its distance in bytes below the `struct ibv_context` that the
+ * The operations of `struct verbs_context`, each as its distance in bytes below the `struct ibv_context` that the
  * program holds. The struct grows at its low end, so a distance never changes. An operation is there when
  * `abiCompat` of the context is all ones, `sz` (the size of the whole struct) is at least `Context.size + below`,
  * and its pointer is not NULL.
