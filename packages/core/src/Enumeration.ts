@@ -56,8 +56,8 @@ export const make = <const Value extends string | number>(
   const reported = [...new Set<Value | "unknown">([...values, "unknown"])]
   return {
     values,
-    schema: Schema.Literals<ReadonlyArray<Value>>(values).annotate({ identifier }),
-    reported: Schema.Literals<ReadonlyArray<Value | "unknown">>(reported).annotate({ identifier }),
+    schema: Schema.Literals<ReadonlyArray<Value>>(values),
+    reported: Schema.Literals<ReadonlyArray<Value | "unknown">>(reported),
     fromNative: (native) => byNative.get(native > 0x7fffffff ? native - 0x1_0000_0000 : native) ?? "unknown",
     toNative: (value) => {
       const native = natives.get(value)

@@ -12,6 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Equ from "effect/Equivalence"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
+import type { ParseOptions } from "effect/SchemaAST"
 import * as SchemaGetter from "effect/SchemaGetter"
 import * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaTransformation from "effect/SchemaTransformation"
@@ -79,12 +80,14 @@ const parse = (text: string): Result.Result<Uint8Array, string> => {
 // Schemas
 // -----------------------------------------------------------------------------
 
-const decodeText = SchemaGetter.transformEffect<Uint8Array, string>((text, options) => {
+const parseEffect = (text: string, options: ParseOptions): Effect.Effect<Uint8Array, SchemaIssue.Issue> => {
   const result = parse(text)
   return Result.isSuccess(result)
     ? Effect.succeed(result.success)
     : Effect.fail(new SchemaIssue.InvalidValue({ message: result.failure }, text, options))
-})
+}
+
+const decodeText = SchemaGetter.transformEffect(parseEffect)
 
 const encodeText = SchemaGetter.transform((bytes: Uint8Array) => compress(bytes))
 
@@ -118,7 +121,6 @@ export const Gid = Schema.declareConstructor<Uint8Array>()(
       : Effect.succeed(new Uint8Array(input)),
   {
     identifier: "Gid",
-    expected: "the 16 bytes of a GID",
     toCodecJson: () => Schema.link<Uint8Array>()(Schema.String, { decode: decodeText, encode: encodeText }),
     toCodecArbitrary: () =>
       Schema.link<Uint8Array>()(Schema.Array(Byte).check(Schema.isBetweenLength(size, size)), {
@@ -158,23 +160,32 @@ export const GidFromString = Schema.String.pipe(
   Schema.decodeTo(Gid, SchemaTransformation.makeTransformation({ decode: decodeText, encode: encodeText }))
 )
 
+// Not a union of two schemas: its issue would name only the first, and its JSON form would be two kinds of text.
+const BytesOrText = Schema.declare<Uint8Array | string>(
+  (input): input is Uint8Array | string => typeof input === "string" || input instanceof Uint8Array,
+  {
+    expected: "the 16 bytes of a GID or an IPv6 address",
+    toCodecJson: () =>
+      Schema.link<Uint8Array | string>()(Schema.String, {
+        decode: SchemaGetter.transform((text) => text),
+        encode: SchemaGetter.transform((input) => typeof input === "string" ? input : compress(input))
+      })
+  }
+)
+
 /**
- * Schema for a GID as people pass one: its 16 bytes or its text. It encodes to bytes.
+ * Schema for a GID as people pass one: its 16 bytes or its text. It encodes to bytes, in JSON to text.
  *
  * @category schemas
  * @since 0.1.0
  */
-export const GidInput = Schema.Union([Schema.Uint8Array, Schema.String]).pipe(Schema.decodeTo(
+export const GidInput = BytesOrText.pipe(Schema.decodeTo(
   Gid,
   SchemaTransformation.makeTransformation<Uint8Array, Uint8Array | string>({
-    decode: SchemaGetter.transformEffect((input, options) => {
-      if (typeof input !== "string") return Effect.succeed(input)
-      const result = parse(input)
-      return Result.isSuccess(result)
-        ? Effect.succeed(result.success)
-        : Effect.fail(new SchemaIssue.InvalidValue({ message: result.failure }, input, options))
-    }),
-    encode: SchemaGetter.passthrough({ strict: false })
+    decode: SchemaGetter.transformEffect((input, options) =>
+      typeof input === "string" ? parseEffect(input, options) : Effect.succeed(input)
+    ),
+    encode: SchemaGetter.transform((bytes) => bytes)
   })
 ))
 
@@ -201,11 +212,10 @@ const nominal = Brand.nominal<Gid>()
  * @since 0.1.0
  */
 export const fromBytes = (bytes: Uint8Array, offset: number = 0): Gid => {
-  const copy = Uint8Array.prototype.slice.call(bytes, offset, offset + size)
-  if (offset < 0 || copy.length !== size) {
-    throw new RangeError(`a GID has 16 bytes, ${bytes.length} bytes have none at ${offset}`)
+  if (offset < 0 || offset + size > bytes.length) {
+    throw new RangeError(`a GID has 16 bytes; there are not as many at ${offset} of ${bytes.length}`)
   }
-  return nominal(new Uint8Array(copy))
+  return nominal(new Uint8Array(bytes.subarray(offset, offset + size)))
 }
 
 /**
@@ -288,6 +298,8 @@ export const format = (gid: Gid): string => groups(gid).map((group) => group.toS
  */
 export const formatCompressed = (gid: Gid): string => compress(gid)
 
+const hex = (words: ReadonlyArray<number>): string => words.map((word) => word.toString(16)).join(":")
+
 const compress = (bytes: Uint8Array): string => {
   if (mapped(bytes)) return `::ffff:${bytes.subarray(12).join(".")}`
   const words = groups(bytes)
@@ -302,8 +314,7 @@ const compress = (bytes: Uint8Array): string => {
       best = index - run + 1
     }
   }
-  const text = (part: ReadonlyArray<number>): string => part.map((word) => word.toString(16)).join(":")
-  return longest === 1 ? text(words) : `${text(words.slice(0, best))}::${text(words.slice(best + longest))}`
+  return longest === 1 ? hex(words) : `${hex(words.slice(0, best))}::${hex(words.slice(best + longest))}`
 }
 
 // -----------------------------------------------------------------------------
