@@ -44,8 +44,8 @@ describe("Gid", () => {
         Gid.Gid.make(view),
         Gid.fromBytes(view),
         Gid.fromBytes(page, 24),
-        Schema.decodeUnknownSync(Gid.Gid)(view),
-        Schema.decodeUnknownSync(Gid.GidInput)(view)
+        Schema.decodeSync(Gid.Gid)(view),
+        Schema.decodeSync(Gid.GidInput)(view)
       ]
       page.fill(0xee)
       for (const gid of gids) {
@@ -153,7 +153,7 @@ describe("Gid", () => {
     })
 
     it("names the field in a struct", () => {
-      const result = Schema.decodeUnknownResult(Schema.Struct({ dgid: Gid.GidInput }))({ dgid: "fe80::1%eth0" })
+      const result = Schema.decodeResult(Schema.Struct({ dgid: Gid.GidInput }))({ dgid: "fe80::1%eth0" })
       assert.include(message(result), "a GID has no zone")
       assert.include(message(result), "[\"dgid\"]")
     })
@@ -201,15 +201,15 @@ describe("Gid", () => {
         const json = Schema.toCodecJson(Schema.Struct({ gid: Gid.Gid }))
         const encoded = yield* Schema.encodeEffect(json)({ gid })
         assert.deepStrictEqual(encoded, { gid: Gid.formatCompressed(gid) })
-        assert.deepStrictEqual(yield* Schema.decodeUnknownEffect(json)(encoded), { gid })
+        assert.deepStrictEqual(yield* Schema.decodeEffect(json)(encoded), { gid })
         const input = Schema.toCodecJson(Gid.GidInput)
         assert.strictEqual(yield* Schema.encodeEffect(input)(gid), Gid.formatCompressed(gid))
-        assert.deepStrictEqual(yield* Schema.decodeUnknownEffect(input)(Gid.format(gid)), gid)
+        assert.deepStrictEqual(yield* Schema.decodeEffect(input)(Gid.format(gid)), gid)
       }))
 
     it.effect("bad text in JSON fails as an issue", () =>
       Effect.gen(function*() {
-        const exit = yield* Effect.exit(Schema.decodeUnknownEffect(Schema.toCodecJson(Gid.Gid))("fe80::1%eth0"))
+        const exit = yield* Effect.exit(Schema.decodeEffect(Schema.toCodecJson(Gid.Gid))("fe80::1%eth0"))
         assert.isTrue(Exit.isFailure(exit))
         assert.include(String(exit), "a GID has no zone")
       }))

@@ -25,8 +25,8 @@ describe("Mtu", () => {
   })
 
   it("may be unknown only as reported", () => {
-    assert.strictEqual(Schema.decodeUnknownSync(Mtu.ReportedMtu)("unknown"), "unknown")
-    assert.strictEqual(Schema.decodeUnknownSync(Mtu.ReportedMtu)(4096), 4096)
+    assert.strictEqual(Schema.decodeSync(Mtu.ReportedMtu)("unknown"), "unknown")
+    assert.strictEqual(Schema.decodeSync(Mtu.ReportedMtu)(4096), 4096)
     assert.isTrue(Result.isFailure(Schema.decodeUnknownResult(Mtu.ReportedMtu)(1500)))
   })
 

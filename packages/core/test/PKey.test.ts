@@ -14,7 +14,7 @@ const pkey = PKey.PKey.make
 describe("PKey", () => {
   it("is 16 bits", () => {
     assert.strictEqual<number>(pkey(0), 0)
-    const result = Schema.decodeUnknownResult(PKey.PKey)(0x1_0000)
+    const result = Schema.decodeResult(PKey.PKey)(0x1_0000)
     assert.strictEqual(
       Result.isFailure(result) ? result.failure.message : "accepted",
       "Expected a value between 0 and 65535"
