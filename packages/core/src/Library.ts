@@ -210,7 +210,7 @@ const RTLD_NODELETE = 0x1000
 
 const load = (path: string): koffi.LibraryHandle => {
   // koffi closes a library when its handle is collected, so the library is pinned first.
-  koffi.load(null).func("dlopen", "void *", ["str", "int"])(path, RTLD_NOW | RTLD_NODELETE)
+  fromProcess().bind("dlopen", ["string", "int"], "pointer")(path, RTLD_NOW | RTLD_NODELETE)
   return koffi.load(path)
 }
 
@@ -234,6 +234,16 @@ const fromHandle = (name: string, path: string, handle: koffi.LibraryHandle): Li
   }
   return { name, path, has, bind, bindOptional }
 }
+
+let own: Library | undefined
+
+/**
+ * What is in the process already, the C library above all. Never fails and owns nothing.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fromProcess = (): Library => own ??= fromHandle("process", "", koffi.load(null))
 
 const candidates = Effect.fnUntraced(function*(options: Options) {
   if (options.path !== undefined) return [options.path]
