@@ -11,6 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as koffi from "koffi"
+import * as linux from "./internal/linux.ts"
 
 /**
  * What a C function takes, as seen from JavaScript. A `buffer` lends its bytes for the duration of one synchronous call;
@@ -205,12 +206,9 @@ export const fromAddress = <const A extends ReadonlyArray<keyof Arguments>, R ex
   return typed(koffi.decode(address, prototype), resultType)
 }
 
-const RTLD_NOW = 0x2
-const RTLD_NODELETE = 0x1000
-
 const load = (path: string): koffi.LibraryHandle => {
   // koffi closes a library when its handle is collected, so the library is pinned first.
-  fromProcess().bind("dlopen", ["string", "int"], "pointer")(path, RTLD_NOW | RTLD_NODELETE)
+  fromProcess().bind("dlopen", ["string", "int"], "pointer")(path, linux.RTLD_NOW | linux.RTLD_NODELETE)
   return koffi.load(path)
 }
 

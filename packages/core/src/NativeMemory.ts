@@ -5,6 +5,7 @@
  */
 import * as koffi from "koffi"
 import * as libc from "./internal/libc.ts"
+import * as linux from "./internal/linux.ts"
 
 /**
  * Zeroed memory on pages of its own, so that pinning them, or hiding them from a child process, touches nothing else.
@@ -30,7 +31,7 @@ export interface Mapping {
  * @category getters
  * @since 0.1.0
  */
-export const pageSize = (): number => libc.sysconf(libc.SC_PAGESIZE)
+export const pageSize = (): number => libc.sysconf(linux._SC_PAGESIZE)
 
 /**
  * Maps `length` bytes, at least one, rounded up to whole pages. Throws a `RangeError` for a bad length and when there is
@@ -46,12 +47,12 @@ export const map = (length: number): Mapping => {
   const address = libc.mmap(
     null,
     size,
-    libc.PROT_READ | libc.PROT_WRITE,
-    libc.MAP_PRIVATE | libc.MAP_ANONYMOUS,
+    linux.PROT_READ | linux.PROT_WRITE,
+    linux.MAP_PRIVATE | linux.MAP_ANONYMOUS,
     -1,
     0
   )
-  if (address === null || address === libc.MAP_FAILED) {
+  if (address === null || address === linux.MAP_FAILED) {
     throw new RangeError(`cannot map ${length} bytes (errno ${koffi.errno()})`)
   }
   const buffer = koffi.view(address, length)

@@ -11,6 +11,7 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as koffi from "koffi"
 import * as libc from "./internal/libc.ts"
+import * as linux from "./internal/linux.ts"
 import * as ReturnConvention from "./ReturnConvention.ts"
 
 /**
@@ -50,10 +51,10 @@ let prober: number | undefined
 
 // koffi aborts the process when libuv refuses a descriptor, so the kernel is asked first.
 const probe = (fd: number): number => {
-  prober ??= libc.epollCreate(libc.EPOLL_CLOEXEC)
+  prober ??= libc.epollCreate(linux.EPOLL_CLOEXEC)
   const event = new Uint8Array(16)
-  const added = libc.epollControl(prober, libc.EPOLL_CTL_ADD, fd, event)
-  if (added === 0) libc.epollControl(prober, libc.EPOLL_CTL_DEL, fd, event)
+  const added = libc.epollControl(prober, linux.EPOLL_CTL_ADD, fd, event)
+  if (added === 0) libc.epollControl(prober, linux.EPOLL_CTL_DEL, fd, event)
   return added
 }
 
@@ -98,7 +99,7 @@ const watch = (fd: number): Watcher & { readonly close: () => void } => {
 export const make = (fd: number): Effect.Effect<Watcher, NotPollable, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.gen(function*() {
-      const duplicate = yield* minusOne(fd, () => libc.fcntl(fd, libc.F_DUPFD_CLOEXEC, 0))
+      const duplicate = yield* minusOne(fd, () => libc.fcntl(fd, linux.F_DUPFD_CLOEXEC, 0))
       yield* minusOne(fd, () => probe(duplicate)).pipe(Effect.tapError(() => Effect.sync(() => libc.close(duplicate))))
       return watch(duplicate)
     }),
@@ -122,6 +123,6 @@ export const readable = (fd: number): Effect.Effect<void, NotPollable> =>
  */
 export const setNonBlocking = (fd: number): Effect.Effect<void, NotPollable> =>
   Effect.asVoid(Effect.flatMap(
-    minusOne(fd, () => libc.fcntl(fd, libc.F_GETFL, 0)),
-    (flags) => minusOne(fd, () => libc.fcntl(fd, libc.F_SETFL, flags | libc.O_NONBLOCK))
+    minusOne(fd, () => libc.fcntl(fd, linux.F_GETFL, 0)),
+    (flags) => minusOne(fd, () => libc.fcntl(fd, linux.F_SETFL, flags | linux.O_NONBLOCK))
   ))
