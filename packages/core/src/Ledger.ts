@@ -43,7 +43,7 @@ export interface Entry {
 }
 
 /**
- * How often a pair was acquired, released, and failed to release.
+ * How often a pair was acquired, released, and failed to release. Borrowed resources are not counted.
  *
  * @category models
  * @since 0.1.0
@@ -105,12 +105,12 @@ export const makeUnsafe = (): Ledger => {
     acquired: (entry) => {
       live.add(entry)
       counts.set(entry.kind, (counts.get(entry.kind) ?? 0) + 1)
-      totalsOf(entry.pair).acquired++
+      if (entry.ownership === "owned") totalsOf(entry.pair).acquired++
     },
     released: (entry) => {
       live.delete(entry)
       counts.set(entry.kind, (counts.get(entry.kind) ?? 0) - 1)
-      totalsOf(entry.pair).released++
+      if (entry.ownership === "owned") totalsOf(entry.pair).released++
     },
     failed: (entry) => {
       totalsOf(entry.pair).failed++

@@ -130,8 +130,8 @@ export interface Options<Kind extends string, Raw, Fields extends object, E, R> 
   readonly ownership?: "owned" | "borrowed"
   readonly acquire: Effect.Effect<Raw, E, R>
   readonly release: (raw: Raw) => Effect.Effect<void, NativeError.NativeError>
-  /** The plain data that the handle carries; it stays readable after the release. */
-  readonly fields: (raw: Raw) => Fields
+  /** What the handle carries; it stays readable after the release. `self` may be kept, not read. */
+  readonly fields: (raw: Raw, self: Resource<Kind, Raw>) => Fields
 }
 
 /**
@@ -153,7 +153,7 @@ export const make = <Kind extends string, Raw, Fields extends object, E, R = nev
       // Entering the child and returning the leases is one turn, so no parent can be released in between.
       if (Exit.isFailure(exit)) {
         leased.forEach(returnLease)
-        return exit
+        return Effect.failCause(exit.cause)
       }
       const node = new Node<Raw>({
         kind: options.kind,
@@ -170,7 +170,8 @@ export const make = <Kind extends string, Raw, Fields extends object, E, R = nev
       node.ledger.acquired(node)
       for (const parent of parents) parent.children.add(node)
       leased.forEach(returnLease)
-      const handle = Object.assign(Object.create(Prototype), { kind: options.kind, [TypeId]: node }, options.fields(exit.value))
+      const self: Resource<Kind, Raw> = Object.assign(Object.create(Prototype), { kind: options.kind, [TypeId]: node })
+      const handle = Object.assign(self, options.fields(exit.value, self))
       return Effect.as(
         Scope.addFinalizerExit(node.scope, (exit) => release(node, `its scope closed with ${exit._tag}`)),
         handle
@@ -181,8 +182,7 @@ export const make = <Kind extends string, Raw, Fields extends object, E, R = nev
 // Printing a handle must not print the ledger and the whole tree.
 const Prototype = {
   toJSON(this: Any) {
-    const { [TypeId]: node, ...fields } = this
-    return { _id: node.name, state: node.state, ...fields }
+    return { _id: this[TypeId].name, state: this[TypeId].state }
   },
   toString(this: Any) {
     return this[TypeId].name

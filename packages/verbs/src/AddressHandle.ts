@@ -1,0 +1,118 @@
+/**
+ * An address handle: `ibv_create_ah(3)` and `ibv_destroy_ah`, `ibv_create_ah_from_wc(3)` and `ibv_init_ah_from_wc`.
+ *
+ * @since 0.1.0
+ */
+import * as CreationSite from "@effect-rdma/core/CreationSite"
+import * as Identifier from "@effect-rdma/core/Identifier"
+import type * as Pointer from "@effect-rdma/core/Pointer"
+import * as Resource from "@effect-rdma/core/Resource"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import * as AddressHandleAttributes from "./AddressHandleAttributes.ts"
+import type * as DeviceContext from "./DeviceContext.ts"
+import type * as ProtectionDomain from "./ProtectionDomain.ts"
+import * as ReceivedDatagram from "./ReceivedDatagram.ts"
+import type { VerbsError } from "./VerbsError.ts"
+
+/**
+ * The way to a peer, for sends on UD queue pairs of the same domain. It must live until every send that names it has
+ * completed.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface AddressHandle extends Resource.Resource<"AddressHandle", Pointer.Pointer<"ibv_ah">> {
+  readonly context: DeviceContext.DeviceContext
+  readonly domain: ProtectionDomain.AnyDomain
+  readonly attributes: AddressHandleAttributes.AddressHandleAttributes
+}
+
+/**
+ * Creates an address handle, owned by the scope and released before its domain. Bad attributes fail as a `SchemaError`
+ * with the path of the field, before any call. A provider may refuse a port that the device does not have without
+ * saying why: then the reason is `UnknownErrno` with number 0.
+ *
+ * ```ts
+ * import { AddressHandle } from "@effect-rdma/verbs"
+ * import type { ProtectionDomain } from "@effect-rdma/verbs"
+ *
+ * const toPeer = (domain: ProtectionDomain.ProtectionDomain) =>
+ *   AddressHandle.make(domain, { portNum: 1, grh: { dgid: "::ffff:10.0.0.2", sgidIndex: 1 } })
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (
+  domain: ProtectionDomain.AnyDomain,
+  attributes: AddressHandleAttributes.Input
+): Effect.Effect<AddressHandle, VerbsError | Schema.SchemaError, Scope.Scope> => {
+  const site = CreationSite.capture(make)
+  return Effect.flatMap(decodeAttributes(attributes), (attributes) =>
+    Resource.make({
+      kind: "AddressHandle",
+      pair: ["ibv_create_ah", "ibv_destroy_ah"],
+      site,
+      parents: [domain],
+      acquire: Effect.suspend(() => domain.context.verbs.createAh(Resource.raw(domain), attributes)),
+      release: domain.context.verbs.destroyAh,
+      fields: () => ({ context: domain.context, domain, attributes })
+    }))
+}
+
+/**
+ * Creates the address handle that answers the sender of a received datagram; `portNum` is the port that it arrived on.
+ * Owned by the scope and released before its domain.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fromReceived = (
+  domain: ProtectionDomain.AnyDomain,
+  portNum: number,
+  received: typeof ReceivedDatagram.ReceivedDatagram.Encoded
+): Effect.Effect<AddressHandle, VerbsError | Schema.SchemaError, Scope.Scope> => {
+  const site = CreationSite.capture(fromReceived)
+  return Effect.flatMap(decodeReceived(portNum, received), ([portNum, received]) =>
+    Effect.flatMap(
+      Effect.suspend(() => domain.context.verbs.initAhFromWc(Resource.raw(domain.context), portNum, received)),
+      (attributes) =>
+        Resource.make({
+          kind: "AddressHandle",
+          pair: ["ibv_create_ah_from_wc", "ibv_destroy_ah"],
+          site,
+          parents: [domain],
+          acquire: Effect.suspend(() => domain.context.verbs.createAhFromWc(Resource.raw(domain), portNum, received)),
+          release: domain.context.verbs.destroyAh,
+          fields: () => ({ context: domain.context, domain, attributes })
+        })
+    ))
+}
+
+/**
+ * The attributes that answer the sender of a received datagram, without creating anything: `ibv_init_ah_from_wc`.
+ *
+ * @category queries
+ * @since 0.1.0
+ */
+export const attributesOfSender = (
+  context: DeviceContext.DeviceContext,
+  portNum: number,
+  received: typeof ReceivedDatagram.ReceivedDatagram.Encoded
+): Effect.Effect<AddressHandleAttributes.AddressHandleAttributes, VerbsError | Schema.SchemaError> =>
+  Effect.flatMap(decodeReceived(portNum, received), ([portNum, received]) =>
+    context.verbs.initAhFromWc(Resource.raw(context), portNum, received))
+
+// -----------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------
+
+const decodeAttributes = Schema.decodeEffect(AddressHandleAttributes.AddressHandleAttributes)
+
+const decodeReceived = (portNum: number, received: typeof ReceivedDatagram.ReceivedDatagram.Encoded) =>
+  Effect.all([
+    Schema.decodeEffect(Identifier.PortNumber)(portNum),
+    Schema.decodeEffect(ReceivedDatagram.ReceivedDatagram)(received)
+  ])

@@ -1,0 +1,161 @@
+/**
+ * An opened device: `ibv_open_device(3)` and `ibv_close_device`, and the queries on it.
+ *
+ * @since 0.1.0
+ */
+import * as CreationSite from "@effect-rdma/core/CreationSite"
+import * as Errno from "@effect-rdma/core/Errno"
+import * as NativeReason from "@effect-rdma/core/NativeReason"
+import type * as Pointer from "@effect-rdma/core/Pointer"
+import * as Resource from "@effect-rdma/core/Resource"
+import * as Effect from "effect/Effect"
+import * as Scope from "effect/Scope"
+import type * as DeviceAttributes from "./DeviceAttributes.ts"
+import * as DeviceList from "./DeviceList.ts"
+import type * as GidEntry from "./GidEntry.ts"
+import * as Verbs from "./Verbs.ts"
+import { VerbsError } from "./VerbsError.ts"
+
+/**
+ * A device context. `name` is the kernel's, such as `mlx5_0` or `rxe0`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface DeviceContext extends Resource.Resource<"DeviceContext", Pointer.Pointer<"ibv_context">> {
+  readonly name: string
+  readonly verbs: Verbs.Verbs["Service"]
+}
+
+/**
+ * Opens a listed device. The context is owned by the scope; everything made on it is released before it is closed. The
+ * list is needed only for the call. Fails with `EACCES` when the device node refuses, `ENODEV` when the device is gone.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const open = (device: DeviceList.Device): Effect.Effect<DeviceContext, VerbsError, Scope.Scope> =>
+  acquire(device, CreationSite.capture(open))
+
+/**
+ * Opens the device of a name, and frees the list that it was found in. Fails with `ENODEV` when no device has the name.
+ *
+ * ```ts
+ * import { DeviceContext, Port } from "@effect-rdma/verbs"
+ * import { Effect } from "effect"
+ *
+ * const activeMtu = Effect.scoped(Effect.gen(function*() {
+ *   const context = yield* DeviceContext.openByName("rxe0")
+ *   const port = yield* Port.query(context, 1)
+ *   return port.activeMtu
+ * }))
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const openByName = (name: string): Effect.Effect<DeviceContext, VerbsError, Verbs.Verbs | Scope.Scope> => {
+  const site = CreationSite.capture(openByName)
+  return Effect.flatMap(Effect.scope, (scope) =>
+    Effect.scoped(Effect.flatMap(DeviceList.get(), ({ devices }) => {
+      const device = devices.find((device) => device.name === name)
+      return device === undefined
+        ? Effect.fail(noSuchDevice(name, devices))
+        : Effect.provideService(acquire(device, site), Scope.Scope, scope)
+    })))
+}
+
+/**
+ * A context that somebody else opened and closes, such as one of librdmacm's. It is never closed by us; what is made on
+ * it is released when the scope closes. `pointer` must stay valid until then.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const borrow = (
+  pointer: Pointer.Pointer<"ibv_context">
+): Effect.Effect<DeviceContext, never, Verbs.Verbs | Scope.Scope> => {
+  const site = CreationSite.capture(borrow)
+  return Effect.flatMap(Verbs.Verbs, (verbs) =>
+    Effect.flatMap(verbs.getDeviceName(pointer), (name) =>
+      Resource.make({
+        kind: "DeviceContext",
+        pair,
+        site,
+        parents: [],
+        ownership: "borrowed",
+        acquire: Effect.succeed(pointer),
+        release: () => Effect.void,
+        fields: () => ({ name, verbs })
+      })))
+}
+
+/**
+ * What the device is and can do: `ibv_query_device(3)`.
+ *
+ * @category queries
+ * @since 0.1.0
+ */
+export const query = (self: DeviceContext): Effect.Effect<DeviceAttributes.DeviceAttributes, VerbsError> =>
+  Effect.suspend(() => self.verbs.queryDevice(Resource.raw(self)))
+
+/**
+ * Every valid GID of every port with its type: `ibv_query_gid_table(3)`.
+ *
+ * @category queries
+ * @since 0.1.0
+ */
+export const gidTable = (self: DeviceContext): Effect.Effect<ReadonlyArray<GidEntry.GidEntry>, VerbsError> =>
+  Effect.suspend(() => self.verbs.queryGidTable(Resource.raw(self)))
+
+/**
+ * Fails with `EINVAL` unless two handles are of one device: mixing them never reaches native code.
+ *
+ * @internal
+ */
+export const ensureSame = (call: string, self: Owned, that: Owned): Effect.Effect<void, VerbsError> =>
+  Effect.suspend(() =>
+    self.context.verbs === that.context.verbs && Resource.raw(self.context) === Resource.raw(that.context)
+      ? Effect.void
+      : Effect.fail(
+        new VerbsError({
+          call,
+          reason: NativeReason.fromErrno(Errno.numberOf("EINVAL")),
+          input: { [Resource.nameOf(self)]: self.context.name, [Resource.nameOf(that)]: that.context.name },
+          hint: "Both must be of one device context"
+        })
+      )
+  )
+
+interface Owned extends Resource.Any {
+  readonly context: DeviceContext
+}
+
+// -----------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------
+
+/** @internal */
+export const pair = ["ibv_open_device", "ibv_close_device"] as const
+
+const acquire = (device: DeviceList.Device, site: CreationSite.CreationSite | undefined) =>
+  Resource.make({
+    kind: "DeviceContext",
+    pair,
+    site,
+    parents: [],
+    uses: [device.list],
+    acquire: device.verbs.openDevice(device.pointer),
+    release: device.verbs.closeDevice,
+    fields: () => ({ name: device.name, verbs: device.verbs })
+  })
+
+const noSuchDevice = (name: string, devices: ReadonlyArray<DeviceList.Device>) =>
+  new VerbsError({
+    call: "ibv_open_device",
+    reason: NativeReason.fromErrno(Errno.numberOf("ENODEV")),
+    input: { name },
+    hint: devices.length === 0
+      ? "The host has no RDMA device"
+      : `The host has ${devices.map((device) => device.name).join(", ")}`
+  })

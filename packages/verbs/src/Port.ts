@@ -1,0 +1,62 @@
+/**
+ * Queries on one port of a device: `ibv_query_port(3)`, `ibv_query_gid(3)`, `ibv_query_pkey(3)`.
+ *
+ * @since 0.1.0
+ */
+import type * as Gid from "@effect-rdma/core/Gid"
+import * as Identifier from "@effect-rdma/core/Identifier"
+import type * as PKey from "@effect-rdma/core/PKey"
+import * as Resource from "@effect-rdma/core/Resource"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type * as DeviceContext from "./DeviceContext.ts"
+import type * as PortAttributes from "./PortAttributes.ts"
+import type { VerbsError } from "./VerbsError.ts"
+
+const portNumber = Schema.decodeEffect(Identifier.PortNumber)
+const gidIndex = Schema.decodeEffect(Identifier.GidIndex)
+const pkeyIndex = Schema.decodeEffect(Identifier.PKeyIndex)
+
+/**
+ * The state of a port, numbered from 1. Fails with `EINVAL` when the device has no such port.
+ *
+ * @category queries
+ * @since 0.1.0
+ */
+export const query = (
+  context: DeviceContext.DeviceContext,
+  portNum: number
+): Effect.Effect<PortAttributes.PortAttributes, VerbsError | Schema.SchemaError> =>
+  Effect.flatMap(portNumber(portNum), (port) => context.verbs.queryPort(Resource.raw(context), port))
+
+/**
+ * The GID at an index of a port's table. An empty place is the zero GID on some devices, an error on others.
+ *
+ * @category queries
+ * @since 0.1.0
+ */
+export const gid = (
+  context: DeviceContext.DeviceContext,
+  portNum: number,
+  index: number
+): Effect.Effect<Gid.Gid, VerbsError | Schema.SchemaError> =>
+  Effect.flatMap(
+    Effect.all([portNumber(portNum), gidIndex(index)]),
+    ([port, index]) => context.verbs.queryGid(Resource.raw(context), port, index)
+  )
+
+/**
+ * The P_Key at an index of a port's table.
+ *
+ * @category queries
+ * @since 0.1.0
+ */
+export const pkey = (
+  context: DeviceContext.DeviceContext,
+  portNum: number,
+  index: number
+): Effect.Effect<PKey.PKey, VerbsError | Schema.SchemaError> =>
+  Effect.flatMap(
+    Effect.all([portNumber(portNum), pkeyIndex(index)]),
+    ([port, index]) => context.verbs.queryPkey(Resource.raw(context), port, index)
+  )

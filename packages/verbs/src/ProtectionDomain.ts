@@ -1,0 +1,51 @@
+/**
+ * A protection domain: `ibv_alloc_pd(3)` and `ibv_dealloc_pd`.
+ *
+ * @since 0.1.0
+ */
+import * as CreationSite from "@effect-rdma/core/CreationSite"
+import type * as Pointer from "@effect-rdma/core/Pointer"
+import * as Resource from "@effect-rdma/core/Resource"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type * as DeviceContext from "./DeviceContext.ts"
+import type * as ParentDomain from "./ParentDomain.ts"
+import type { VerbsError } from "./VerbsError.ts"
+
+/**
+ * A protection domain: queue pairs, memory regions and address handles work together only within one.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ProtectionDomain extends Resource.Resource<"ProtectionDomain", Pointer.Pointer<"ibv_pd">> {
+  readonly context: DeviceContext.DeviceContext
+}
+
+/**
+ * What can stand where C takes a `struct ibv_pd *`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type AnyDomain = ProtectionDomain | ParentDomain.ParentDomain
+
+/**
+ * Allocates a protection domain, owned by the scope. Whatever was made in it is released before it. Blocks for a system
+ * call. Fails with `ENOMEM` when the device has no more.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const alloc = (
+  context: DeviceContext.DeviceContext
+): Effect.Effect<ProtectionDomain, VerbsError, Scope.Scope> =>
+  Resource.make({
+    kind: "ProtectionDomain",
+    pair: ["ibv_alloc_pd", "ibv_dealloc_pd"],
+    site: CreationSite.capture(alloc),
+    parents: [context],
+    acquire: Effect.suspend(() => context.verbs.allocPd(Resource.raw(context))),
+    release: context.verbs.deallocPd,
+    fields: () => ({ context })
+  })
