@@ -1,0 +1,136 @@
+import * as Errno from "@effect-rdma/core/Errno"
+import * as LinkLayer from "@effect-rdma/core/LinkLayer"
+import * as Mtu from "@effect-rdma/core/Mtu"
+import * as NodeType from "@effect-rdma/core/NodeType"
+import * as PortState from "@effect-rdma/core/PortState"
+import * as StaticRate from "@effect-rdma/core/StaticRate"
+import * as Struct from "@effect-rdma/core/Struct"
+import * as TransportType from "@effect-rdma/core/TransportType"
+import { assert, describe, it } from "@effect/vitest"
+import * as linux from "../../../core/src/internal/linux.ts"
+import * as rdmacm from "../../../rdmacm/src/internal/Layout.ts"
+import * as umad from "../../../umad/src/internal/Layout.ts"
+import * as verbs from "../../../verbs/src/internal/Layout.ts"
+import * as Compiler from "./Compiler.ts"
+import * as Expectation from "./Expectation.ts"
+
+const isStruct = (value: unknown): value is Struct.Struct<Struct.Fields> =>
+  typeof value === "object" && value !== null && "fields" in value && "size" in value
+
+const layouts = [verbs, rdmacm, umad].flatMap((module) => Object.values<unknown>(module).filter(isStruct))
+
+const enumerations: { readonly [name: string]: { readonly [name: string]: number } } = {
+  ibv_mtu: {
+    IBV_MTU_256: Mtu.toNative(256),
+    IBV_MTU_512: Mtu.toNative(512),
+    IBV_MTU_1024: Mtu.toNative(1024),
+    IBV_MTU_2048: Mtu.toNative(2048),
+    IBV_MTU_4096: Mtu.toNative(4096)
+  },
+  ibv_port_state: {
+    IBV_PORT_NOP: PortState.toNative("nop"),
+    IBV_PORT_DOWN: PortState.toNative("down"),
+    IBV_PORT_INIT: PortState.toNative("init"),
+    IBV_PORT_ARMED: PortState.toNative("armed"),
+    IBV_PORT_ACTIVE: PortState.toNative("active"),
+    IBV_PORT_ACTIVE_DEFER: PortState.toNative("activeDefer")
+  },
+  ibv_node_type: {
+    IBV_NODE_UNKNOWN: NodeType.toNative("unknown"),
+    IBV_NODE_CA: NodeType.toNative("ca"),
+    IBV_NODE_SWITCH: NodeType.toNative("switch"),
+    IBV_NODE_ROUTER: NodeType.toNative("router"),
+    IBV_NODE_RNIC: NodeType.toNative("rnic"),
+    IBV_NODE_USNIC: NodeType.toNative("usnic"),
+    IBV_NODE_USNIC_UDP: NodeType.toNative("usnicUdp"),
+    IBV_NODE_UNSPECIFIED: NodeType.toNative("unspecified")
+  },
+  ibv_transport_type: {
+    IBV_TRANSPORT_UNKNOWN: TransportType.toNative("unknown"),
+    IBV_TRANSPORT_IB: TransportType.toNative("ib"),
+    IBV_TRANSPORT_IWARP: TransportType.toNative("iwarp"),
+    IBV_TRANSPORT_USNIC: TransportType.toNative("usnic"),
+    IBV_TRANSPORT_USNIC_UDP: TransportType.toNative("usnicUdp"),
+    IBV_TRANSPORT_UNSPECIFIED: TransportType.toNative("unspecified")
+  },
+  ibv_link_layer: {
+    IBV_LINK_LAYER_UNSPECIFIED: LinkLayer.toNative("unspecified"),
+    IBV_LINK_LAYER_INFINIBAND: LinkLayer.toNative("infiniband"),
+    IBV_LINK_LAYER_ETHERNET: LinkLayer.toNative("ethernet")
+  },
+  ibv_rate: {
+    IBV_RATE_MAX: StaticRate.toNative("max"),
+    IBV_RATE_2_5_GBPS: StaticRate.toNative("2.5Gbps"),
+    IBV_RATE_5_GBPS: StaticRate.toNative("5Gbps"),
+    IBV_RATE_10_GBPS: StaticRate.toNative("10Gbps"),
+    IBV_RATE_14_GBPS: StaticRate.toNative("14Gbps"),
+    IBV_RATE_20_GBPS: StaticRate.toNative("20Gbps"),
+    IBV_RATE_25_GBPS: StaticRate.toNative("25Gbps"),
+    IBV_RATE_28_GBPS: StaticRate.toNative("28Gbps"),
+    IBV_RATE_30_GBPS: StaticRate.toNative("30Gbps"),
+    IBV_RATE_40_GBPS: StaticRate.toNative("40Gbps"),
+    IBV_RATE_50_GBPS: StaticRate.toNative("50Gbps"),
+    IBV_RATE_56_GBPS: StaticRate.toNative("56Gbps"),
+    IBV_RATE_60_GBPS: StaticRate.toNative("60Gbps"),
+    IBV_RATE_80_GBPS: StaticRate.toNative("80Gbps"),
+    IBV_RATE_100_GBPS: StaticRate.toNative("100Gbps"),
+    IBV_RATE_112_GBPS: StaticRate.toNative("112Gbps"),
+    IBV_RATE_120_GBPS: StaticRate.toNative("120Gbps"),
+    IBV_RATE_168_GBPS: StaticRate.toNative("168Gbps"),
+    IBV_RATE_200_GBPS: StaticRate.toNative("200Gbps"),
+    IBV_RATE_300_GBPS: StaticRate.toNative("300Gbps"),
+    IBV_RATE_400_GBPS: StaticRate.toNative("400Gbps"),
+    IBV_RATE_600_GBPS: StaticRate.toNative("600Gbps"),
+    IBV_RATE_800_GBPS: StaticRate.toNative("800Gbps"),
+    IBV_RATE_1200_GBPS: StaticRate.toNative("1200Gbps")
+  }
+}
+
+if (Compiler.missing !== undefined) process.stderr.write(`abi: skipped: ${Compiler.missing}\n`)
+
+it.runIf(process.env["CI"] === "true")("CI has a compiler and the headers", () => {
+  assert.strictEqual(Compiler.missing, undefined)
+})
+
+describe.skipIf(Compiler.missing !== undefined)("the C compiler agrees", () => {
+  it("with every layout", () => {
+    assert.isAbove(layouts.length, 30)
+    assert.deepStrictEqual(Expectation.refuted(layouts.flatMap(Expectation.layout)), [])
+  })
+
+  it("with the operations below a context", () => {
+    assert.deepStrictEqual(Expectation.refuted(Expectation.below("struct verbs_context", verbs.contextOps)), [])
+  })
+
+  it.each(Object.entries(enumerations))("with enum %s", (_, values) => {
+    assert.deepStrictEqual(Expectation.refuted(Expectation.constants(values)), [])
+  })
+
+  it("with every errno", () => {
+    const errnos = Object.fromEntries(Errno.all.map(({ name, number }) => [name, number]))
+    assert.deepStrictEqual(Expectation.refuted(Expectation.constants(errnos)), [])
+  })
+
+  it("with the constants of the C library", () => {
+    assert.deepStrictEqual(Expectation.refuted(Expectation.constants({ ...linux })), [])
+  })
+
+  it("and not with what is wrong", () => {
+    const wrong = Struct.make("struct ibv_ah_attr", 40, {
+      dlid: Struct.u16(25, "dlid"),
+      sl: Struct.u16(26, "sl"),
+      hopLimit: Struct.u8(21, "grh.hop_limit")
+    })
+    assert.deepStrictEqual(Expectation.refuted(Expectation.layout(wrong)), [
+      "sizeof(struct ibv_ah_attr) is 32, not 40",
+      "offsetof(struct ibv_ah_attr, dlid) is 24, not 25",
+      "sizeof(((struct ibv_ah_attr *)0)->sl) is 1, not 2"
+    ])
+    const number = Struct.make("struct ibv_pd", 16, { context: Struct.u64(0, "context") })
+    assert.strictEqual(Expectation.refuted(Expectation.layout(number)).length, 1)
+    assert.deepStrictEqual(Expectation.refuted(Expectation.constants({ IBV_MTU_256: 2, IBV_NODE_UNKNOWN: -1 })), [
+      "IBV_MTU_256 is 1, not 2"
+    ])
+    assert.throws(() => Expectation.refuted(Expectation.constants({ IBV_NO_SUCH_NAME: 1 })), /IBV_NO_SUCH_NAME/)
+  })
+})
