@@ -196,7 +196,13 @@ export const formatTree = (entries: ReadonlyArray<Entry>): string => {
   const children = new Map<Entry | undefined, Array<Entry>>([[undefined, []]])
   for (const entry of entries) children.set(entry, [])
   for (const entry of entries) (children.get(entry.parents[0]) ?? children.get(undefined))?.push(entry)
-  const lines = (parent: Entry | undefined, indent: string): ReadonlyArray<string> =>
-    (children.get(parent) ?? []).flatMap((entry) => [indent + formatEntry(entry), ...lines(entry, `${indent}  `)])
-  return lines(undefined, "").join("\n")
+  const lines: Array<string> = []
+  const write = (parent: Entry | undefined, indent: string): void => {
+    for (const entry of children.get(parent) ?? []) {
+      lines.push(indent + formatEntry(entry))
+      write(entry, `${indent}  `)
+    }
+  }
+  write(undefined, "")
+  return lines.join("\n")
 }

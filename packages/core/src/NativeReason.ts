@@ -46,25 +46,37 @@ export class EPROTO extends Schema.TaggedError<EPROTO>("@effect-rdma/core/EPROTO
 /** The message does not fit. @category errors @since 0.1.0 */
 export class EMSGSIZE extends Schema.TaggedError<EMSGSIZE>("@effect-rdma/core/EMSGSIZE")("EMSGSIZE", fields) {}
 /** The protocol or port space is not supported. @category errors @since 0.1.0 */
-export class EPROTONOSUPPORT extends Schema.TaggedError<EPROTONOSUPPORT>("@effect-rdma/core/EPROTONOSUPPORT")("EPROTONOSUPPORT", fields) {}
+export class EPROTONOSUPPORT
+  extends Schema.TaggedError<EPROTONOSUPPORT>("@effect-rdma/core/EPROTONOSUPPORT")("EPROTONOSUPPORT", fields)
+{}
 /** The provider, the library or the kernel lacks the call: EOPNOTSUPP, ENOTSUP and ENOSYS. @category errors @since 0.1.0 */
 export class EOPNOTSUPP extends Schema.TaggedError<EOPNOTSUPP>("@effect-rdma/core/EOPNOTSUPP")("EOPNOTSUPP", fields) {}
 /** The address family is not supported. @category errors @since 0.1.0 */
-export class EAFNOSUPPORT extends Schema.TaggedError<EAFNOSUPPORT>("@effect-rdma/core/EAFNOSUPPORT")("EAFNOSUPPORT", fields) {}
+export class EAFNOSUPPORT
+  extends Schema.TaggedError<EAFNOSUPPORT>("@effect-rdma/core/EAFNOSUPPORT")("EAFNOSUPPORT", fields)
+{}
 /** The address is taken. @category errors @since 0.1.0 */
 export class EADDRINUSE extends Schema.TaggedError<EADDRINUSE>("@effect-rdma/core/EADDRINUSE")("EADDRINUSE", fields) {}
 /** No such local address. @category errors @since 0.1.0 */
-export class EADDRNOTAVAIL extends Schema.TaggedError<EADDRNOTAVAIL>("@effect-rdma/core/EADDRNOTAVAIL")("EADDRNOTAVAIL", fields) {}
+export class EADDRNOTAVAIL
+  extends Schema.TaggedError<EADDRNOTAVAIL>("@effect-rdma/core/EADDRNOTAVAIL")("EADDRNOTAVAIL", fields)
+{}
 /** The network is down. @category errors @since 0.1.0 */
 export class ENETDOWN extends Schema.TaggedError<ENETDOWN>("@effect-rdma/core/ENETDOWN")("ENETDOWN", fields) {}
 /** No route to the network. @category errors @since 0.1.0 */
-export class ENETUNREACH extends Schema.TaggedError<ENETUNREACH>("@effect-rdma/core/ENETUNREACH")("ENETUNREACH", fields) {}
+export class ENETUNREACH
+  extends Schema.TaggedError<ENETUNREACH>("@effect-rdma/core/ENETUNREACH")("ENETUNREACH", fields)
+{}
 /** No route to the host. @category errors @since 0.1.0 */
-export class EHOSTUNREACH extends Schema.TaggedError<EHOSTUNREACH>("@effect-rdma/core/EHOSTUNREACH")("EHOSTUNREACH", fields) {}
+export class EHOSTUNREACH
+  extends Schema.TaggedError<EHOSTUNREACH>("@effect-rdma/core/EHOSTUNREACH")("EHOSTUNREACH", fields)
+{}
 /** The peer reset the connection. @category errors @since 0.1.0 */
 export class ECONNRESET extends Schema.TaggedError<ECONNRESET>("@effect-rdma/core/ECONNRESET")("ECONNRESET", fields) {}
 /** The peer refused the connection. @category errors @since 0.1.0 */
-export class ECONNREFUSED extends Schema.TaggedError<ECONNREFUSED>("@effect-rdma/core/ECONNREFUSED")("ECONNREFUSED", fields) {}
+export class ECONNREFUSED
+  extends Schema.TaggedError<ECONNREFUSED>("@effect-rdma/core/ECONNREFUSED")("ECONNREFUSED", fields)
+{}
 /** Connected already. @category errors @since 0.1.0 */
 export class EISCONN extends Schema.TaggedError<EISCONN>("@effect-rdma/core/EISCONN")("EISCONN", fields) {}
 /** Not connected. @category errors @since 0.1.0 */

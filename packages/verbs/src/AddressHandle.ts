@@ -102,8 +102,10 @@ export const attributesOfSender = (
   portNum: number,
   received: typeof ReceivedDatagram.ReceivedDatagram.Encoded
 ): Effect.Effect<AddressHandleAttributes.AddressHandleAttributes, VerbsError | Schema.SchemaError> =>
-  Effect.flatMap(decodeReceived(portNum, received), ([portNum, received]) =>
-    context.verbs.initAhFromWc(Resource.raw(context), portNum, received))
+  Effect.flatMap(
+    decodeReceived(portNum, received),
+    ([portNum, received]) => context.verbs.initAhFromWc(Resource.raw(context), portNum, received)
+  )
 
 // -----------------------------------------------------------------------------
 // internal

@@ -3,8 +3,8 @@
  *
  * @since 0.1.0
  */
-import type * as LinkLayer from "@effect-rdma/core/LinkLayer"
 import type * as Lid from "@effect-rdma/core/Lid"
+import type * as LinkLayer from "@effect-rdma/core/LinkLayer"
 import type * as Mtu from "@effect-rdma/core/Mtu"
 import type * as PhysicalState from "@effect-rdma/core/PhysicalState"
 import type * as PortState from "@effect-rdma/core/PortState"

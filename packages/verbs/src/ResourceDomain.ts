@@ -141,8 +141,7 @@ const upstream = (
       release: () => Effect.void,
       fields: (origin) => ({ context, attributes, origin })
     })
-  const shared = (refusal: VerbsError | undefined) =>
-    view(context, DeviceContext.pair, { _tag: "Shared", refusal })
+  const shared = (refusal: VerbsError | undefined) => view(context, DeviceContext.pair, { _tag: "Shared", refusal })
   const owned = Effect.flatMap(
     threadDomain(context),
     (origin) => view(origin.parentDomain, ParentDomain.pair, origin)
