@@ -1,0 +1,173 @@
+import type { PlatformError } from "effect"
+import { Deferred, Effect, Fiber, FileSystem, Path, Stream } from "effect"
+import { ChildProcess, type ChildProcessSpawner } from "effect/process"
+import type { GuestKernel } from "./GuestKernel.ts"
+import { laneBroke, type LaneError } from "./LaneError.ts"
+import { lastLine } from "./runCommand.ts"
+
+export interface GuestOptions {
+  readonly kernel: GuestKernel
+  /** The shell script that ends in the command. */
+  readonly script: string
+  /** A folder that the guest may write to, under the same path. */
+  readonly out: string | undefined
+  readonly bootSeconds: number
+  readonly showConsole: boolean
+}
+
+/**
+ * Boots a guest, runs the script in it, streams its output to this process's and returns its exit status. The guest is
+ * gone when the effect ends, however it ends.
+ */
+export const run = (
+  options: GuestOptions
+): Effect.Effect<
+  number,
+  LaneError | PlatformError.PlatformError,
+  ChildProcessSpawner.ChildProcessSpawner | FileSystem.FileSystem | Path.Path
+> =>
+  Effect.gen(function*() {
+    const qemu = yield* start(options)
+    const ready = yield* Deferred.make<void>()
+    const result = yield* Deferred.make<number, LaneError>()
+    const console = new ConsoleText()
+
+    const complaints = yield* Effect.forkChild(Stream.mkString(Stream.decodeText(qemu.stderr)))
+    const outputs = yield* Effect.forEach(
+      [
+        forward(qemu.getOutputFd(fds.stdout), process.stdout),
+        forward(qemu.getOutputFd(fds.stderr), process.stderr),
+        Stream.runForEach(Stream.decodeText(qemu.getOutputFd(fds.console)), (text) =>
+          Effect.sync(() => {
+            console.add(text)
+            if (options.showConsole) process.stderr.write(text)
+          })),
+        Stream.runForEach(Stream.splitLines(Stream.decodeText(qemu.getOutputFd(fds.reports))), (line) =>
+          receive(line, ready, result))
+      ],
+      (output) =>
+        Effect.forkChild(output)
+    )
+
+    // When QEMU is gone and the last output with it, what was not reported by then never will be.
+    const ended = Effect.gen(function*() {
+      const status = yield* qemu.exitCode
+      yield* Effect.forEach(outputs, Fiber.await)
+      const complaint = lastLine(yield* Fiber.join(complaints))
+      const panic = console.panic()
+      return yield* Deferred.fail(
+        result,
+        laneBroke(
+          panic !== undefined
+            ? `the guest's kernel panicked: ${panic}`
+            : status !== 0
+            ? `QEMU ended with status ${status}: ${complaint}`
+            : "the guest shut down before the command had ended"
+        )
+      )
+    })
+    yield* Effect.forkChild(ended)
+
+    yield* Deferred.await(ready).pipe(
+      Effect.raceFirst(Deferred.await(result)),
+      Effect.timeoutOrElse({
+        duration: `${options.bootSeconds} seconds`,
+        orElse: () =>
+          Effect.fail(
+            laneBroke(
+              `the guest did not finish booting in ${options.bootSeconds} s; its last words: ${
+                console.last() || "none"
+              }`
+            )
+          )
+      })
+    )
+    const status = yield* Deferred.await(result)
+    // The guest powers itself off now; whatever is still under way through the pipes arrives before that.
+    yield* Effect.forEach(outputs, Fiber.await).pipe(Effect.timeoutOption("5 seconds"))
+    return status
+  }).pipe(Effect.scoped)
+
+/** Each is a socket of QEMU's that ends in this process. */
+const fds = { console: 3, stdout: 4, stderr: 5, reports: 6 } as const
+
+const start = (options: GuestOptions) =>
+  Effect.gen(function*() {
+    const fs = yield* FileSystem.FileSystem
+    const path = yield* Path.Path
+    const folder = yield* fs.makeTempDirectoryScoped({ prefix: "effect-rdma-softroce-" })
+    const script = path.join(folder, "command")
+    yield* fs.writeFileString(script, options.script, { mode: 0o600 })
+    // setpriv ties QEMU to this process: if that is killed outright, QEMU goes as well.
+    return yield* ChildProcess.make("setpriv", [
+      "--pdeathsig",
+      "KILL",
+      "--",
+      "qemu-system-x86_64",
+      ...arguments_(options, script)
+    ], {
+      stdin: "ignore",
+      stdout: "ignore",
+      killSignal: "SIGKILL",
+      additionalFds: {
+        fd3: { type: "output" },
+        fd4: { type: "output" },
+        fd5: { type: "output" },
+        fd6: { type: "output" }
+      }
+    })
+  })
+
+const arguments_ = (options: GuestOptions, script: string): ReadonlyArray<string> => [
+  ...["-M", "q35", "-cpu", "max", "-accel", "tcg,thread=multi", "-smp", "2", "-m", "4G"],
+  ...["-nodefaults", "-no-reboot", "-display", "none"],
+  ...["-kernel", options.kernel.kernel, "-initrd", options.kernel.initramfs],
+  // A kernel that went wrong ends at once instead of standing still.
+  ...["-append", "console=ttyS0 quiet mitigations=off panic=-1 oops=panic"],
+  ...Object.entries(fds).flatMap(([name, fd]) => ["-chardev", `socket,id=${name},fd=${fd}`]),
+  ...["-serial", "chardev:console", "-device", "virtio-serial-pci"],
+  ...(["stdout", "stderr", "reports"] as const).flatMap((name, index) => [
+    "-device",
+    `virtserialport,chardev=${name},nr=${index + 1},name=effect-rdma.${name}`
+  ]),
+  ...["-virtfs", "local,path=/,mount_tag=hostroot,security_model=none,readonly=on,multidevs=remap"],
+  ...["-fw_cfg", `name=opt/effect-rdma/command,file=${value(script)}`],
+  ...(options.out === undefined ? [] : [
+    ...["-virtfs", `local,path=${value(options.out)},mount_tag=out,security_model=none,multidevs=remap`],
+    ...["-fw_cfg", `name=opt/effect-rdma/out,string=${value(options.out)}`]
+  ])
+]
+
+/** In QEMU's options a comma ends a value unless it is doubled. */
+const value = (text: string): string => text.replaceAll(",", ",,")
+
+const receive = (line: string, ready: Deferred.Deferred<void>, result: Deferred.Deferred<number, LaneError>) => {
+  const [kind, rest] = [line.split(" ", 1)[0], line.slice(line.indexOf(" ") + 1)]
+  if (kind === "ready") return Deferred.succeed(ready, undefined)
+  if (kind === "exit") return Deferred.succeed(result, Number(rest))
+  if (kind === "failed") return Deferred.fail(result, laneBroke(rest))
+  return Effect.void
+}
+
+const forward = <E>(from: Stream.Stream<Uint8Array, E>, to: NodeJS.WriteStream) =>
+  Stream.runForEach(from, (bytes) =>
+    Effect.callback<void>((resume) => {
+      to.write(bytes, () => resume(Effect.void))
+    }))
+
+/** The end of what the kernel said, to explain a guest that did not come up or broke. */
+class ConsoleText {
+  private text = ""
+
+  add(text: string): void {
+    this.text = (this.text + text.replaceAll("\r", "")).slice(-65_536)
+  }
+
+  panic(): string | undefined {
+    return /Kernel panic - not syncing: (.*)/.exec(this.text)?.[1]
+  }
+
+  last(): string {
+    return lastLine(this.text)
+  }
+}
