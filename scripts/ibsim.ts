@@ -1,0 +1,108 @@
+/**
+ * Runs a command on a simulated InfiniBand fabric: the real libibumad over ibsim, with opensm as the subnet manager.
+ * The command sees the fabric as one of its hosts; with another SIM_HOST in its environment, a child sees it as another.
+ */
+import { Effect, FileSystem, Path } from "effect"
+import { ChildProcess } from "effect/process"
+import { parse, seconds } from "./lanes/CommandLine.ts"
+import { timeLimit, usage as usageError } from "./lanes/LaneError.ts"
+import { runLane } from "./lanes/runLane.ts"
+import * as SimulatedFabric from "./lanes/SimulatedFabric.ts"
+import { parseTopology } from "./lanes/Topology.ts"
+import { requirePackages } from "./systemPackages.ts"
+
+const usage = "usage: ibsim [--topology FILE] [--host NAME] [--timeout SECONDS] -- CMD ARGS..."
+
+const main = Effect.gen(function*() {
+  const { command, options } = yield* parse(process.argv.slice(2), {
+    options: ["topology", "host", "timeout"],
+    flags: [],
+    usage
+  })
+  const limit = yield* seconds("timeout", options.timeout, 600)
+  return yield* runOnFabric(command, options.topology, options.host).pipe(
+    Effect.timeoutOrElse({
+      duration: `${limit} seconds`,
+      orElse: () => Effect.fail(timeLimit(`the time limit of ${limit} s is over; the command was stopped`))
+    })
+  )
+})
+
+const runOnFabric = (
+  command: ReadonlyArray<string>,
+  topologyOption: string | undefined,
+  hostOption: string | undefined
+) =>
+  Effect.gen(function*() {
+    yield* requirePackages("ibsim")
+    const fs = yield* FileSystem.FileSystem
+    const path = yield* Path.Path
+    const file = topologyOption === undefined
+      ? path.join(import.meta.dirname, "topologies", "two-hosts.net")
+      : path.resolve(topologyOption)
+    const text = yield* fs.readFileString(file).pipe(
+      Effect.mapError((error) => usageError(`the topology file cannot be read: ${error.message}`))
+    )
+    const topology = parseTopology(text)
+    const host = hostOption ?? topology.hosts[0]
+    if (host === undefined) {
+      return yield* usageError(`the topology file ${file} has no host (a line like: Hca 1 "name")`)
+    }
+    if (!topology.hosts.includes(host)) {
+      return yield* usageError(`the topology file has no host ${host}; it has ${topology.hosts.join(", ")}`)
+    }
+    const fabric = yield* SimulatedFabric.make(file, topology, 30)
+    yield* removeLeftFolders(process.cwd())
+    return yield* runHere(command, { ...fabric.environment(host), EFFECT_RDMA_LANE: "ibsim" })
+  }).pipe(Effect.scoped)
+
+/**
+ * The shell turns a signal's end and a missing command into a status; the descriptor limit keeps real descriptors
+ * below 1024, from where on the simulator's library takes every close, read and write for its own.
+ */
+const shell = "ulimit -n 1024; setpriv --pdeathsig TERM -- \"$@\"; exit $?"
+
+const runHere = (command: ReadonlyArray<string>, env: Record<string, string>) =>
+  Effect.gen(function*() {
+    const child = yield* ChildProcess.make("setpriv", [
+      "--pdeathsig",
+      "KILL",
+      "--",
+      "/bin/sh",
+      "-c",
+      shell,
+      "sh",
+      ...command
+    ], {
+      env,
+      extendEnv: true,
+      stdin: "ignore",
+      stdout: "inherit",
+      stderr: "inherit",
+      killSignal: "SIGTERM",
+      forceKillAfter: "5 seconds"
+    })
+    return yield* child.exitCode
+  }).pipe(Effect.scoped)
+
+/**
+ * The simulator's library keeps a folder `sys-PID` in the working directory of each program and removes it when the
+ * program exits. One that is killed leaves it behind.
+ */
+const removeLeftFolders = (folder: string) =>
+  Effect.gen(function*() {
+    const fs = yield* FileSystem.FileSystem
+    const path = yield* Path.Path
+    const list = Effect.map(fs.readDirectory(folder), (names) => names.filter((name) => /^sys-\d+$/.test(name)))
+    const before = new Set(yield* list)
+    yield* Effect.addFinalizer(() =>
+      Effect.gen(function*() {
+        for (const name of yield* list) {
+          const running = yield* fs.exists(`/proc/${name.slice("sys-".length)}`)
+          if (!running && !before.has(name)) yield* fs.remove(path.join(folder, name), { recursive: true, force: true })
+        }
+      }).pipe(Effect.ignore)
+    )
+  })
+
+runLane("ibsim", main)
