@@ -9,6 +9,7 @@
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as koffi from "koffi"
 import * as linux from "./internal/linux.ts"
@@ -258,11 +259,12 @@ const candidates = Effect.fnUntraced(function*(options: Options) {
 export const open = Effect.fn("Library.open")(function*(options: Options): Effect.fn.Return<Library, LibraryNotFound> {
   const tried: Array<{ name: string; message: string }> = []
   for (const path of yield* candidates(options)) {
-    try {
-      return fromHandle(options.name, path, load(path))
-    } catch (error) {
-      tried.push({ name: path, message: error instanceof Error ? error.message : String(error) })
-    }
+    const opened = yield* Effect.result(Effect.try({
+      try: () => fromHandle(options.name, path, load(path)),
+      catch: (error) => error instanceof Error ? error.message : String(error)
+    }))
+    if (Result.isSuccess(opened)) return opened.success
+    tried.push({ name: path, message: opened.failure })
   }
   return yield* new LibraryNotFound({ library: options.name, tried, package: options.debianPackage })
 })
