@@ -58,9 +58,21 @@ export const describe = (path: string): string => {
     `KERNEL=="${basename(path).replace(/\d+$/, "*")}", MODE="0660", GROUP="…", with the user in that group`
 }
 
+/**
+ * {@link describe} when the errno of a failed open is one that the node can explain, else `undefined`. That includes
+ * ENOENT, which rdma-core reports for a node that refuses on a machine without udev.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const hint = (errno: number, path: string): string | undefined =>
+  explained.has(errno) ? describe(path) : undefined
+
 // -----------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------
+
+const explained = new Set([Errno.numberOf("EACCES"), Errno.numberOf("EPERM"), Errno.numberOf("ENOENT")])
 
 const codeOf = (error: unknown): string =>
   error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : String(error)

@@ -74,4 +74,11 @@ describe("DeviceNode", () => {
     assert.strictEqual(DeviceNode.describe(path), `${path} does not exist; a container needs --device ${path}`)
     assert.strictEqual(DeviceNode.describe("/etc/passwd/x"), "/etc/passwd/x: ENOTDIR")
   })
+
+  it("hints only where the node explains the errno", () => {
+    const path = join(tmpdir(), "effect-rdma-no-such-node")
+    assert.strictEqual(DeviceNode.hint(Errno.numberOf("EACCES"), path), DeviceNode.describe(path))
+    assert.strictEqual(DeviceNode.hint(Errno.numberOf("ENOENT"), path), DeviceNode.describe(path))
+    assert.strictEqual(DeviceNode.hint(Errno.numberOf("ENOMEM"), path), undefined)
+  })
 })
