@@ -6,6 +6,8 @@ import * as PortState from "@effect-rdma/core/PortState"
 import * as StaticRate from "@effect-rdma/core/StaticRate"
 import * as Struct from "@effect-rdma/core/Struct"
 import * as TransportType from "@effect-rdma/core/TransportType"
+import * as CmEvent from "@effect-rdma/rdmacm/CmEvent"
+import * as PortSpace from "@effect-rdma/rdmacm/PortSpace"
 import { assert, describe, it } from "@effect/vitest"
 import * as linux from "../../../core/src/internal/linux.ts"
 import * as rdmacm from "../../../rdmacm/src/internal/Layout.ts"
@@ -52,6 +54,16 @@ const enumerations: { readonly [name: string]: { readonly [name: string]: number
     IBV_TRANSPORT_USNIC: TransportType.toNative("usnic"),
     IBV_TRANSPORT_USNIC_UDP: TransportType.toNative("usnicUdp"),
     IBV_TRANSPORT_UNSPECIFIED: TransportType.toNative("unspecified")
+  },
+  // librdmacm prints the C names.
+  rdma_cm_event_type: Object.fromEntries(
+    Array.from({ length: 16 }, (_, native) => [CmEvent.formatType(CmEvent.typeFromNative(native)), native])
+  ),
+  rdma_port_space: {
+    RDMA_PS_IPOIB: PortSpace.toNative("ipoib"),
+    RDMA_PS_TCP: PortSpace.toNative("tcp"),
+    RDMA_PS_UDP: PortSpace.toNative("udp"),
+    RDMA_PS_IB: PortSpace.toNative("ib")
   },
   ibv_link_layer: {
     IBV_LINK_LAYER_UNSPECIFIED: LinkLayer.toNative("unspecified"),
