@@ -157,10 +157,16 @@ export const live: Effect.Effect<ReadonlyArray<Entry>> = Effect.map(Ledger, (led
  */
 export const totals: Effect.Effect<ReadonlyArray<Totals>> = Effect.map(Ledger, (ledger) => ledger.totals())
 
-const gauge = Metric.gauge("rdma_live_resources", { description: "RDMA resources that are alive, by kind" })
+/**
+ * The gauge `rdma_live_resources`, with an attribute `kind`.
+ *
+ * @category metrics
+ * @since 0.1.0
+ */
+export const liveResources = Metric.gauge("rdma_live_resources", { description: "RDMA resources that are alive, by kind" })
 
 /**
- * Sets the gauge `rdma_live_resources{kind}` from the ledger. Run it where metrics are collected: so making a resource
+ * Sets {@link liveResources} of every kind from the ledger. Run it where metrics are collected: so making a resource
  * costs nothing for it.
  *
  * @category metrics
@@ -169,7 +175,7 @@ const gauge = Metric.gauge("rdma_live_resources", { description: "RDMA resources
 export const updateGauges: Effect.Effect<void> = Effect.flatMap(Ledger, (ledger) =>
   Effect.forEach(
     ledger.counts(),
-    ([kind, count]) => Metric.update(Metric.withAttributes(gauge, { kind }), count),
+    ([kind, count]) => Metric.update(Metric.withAttributes(liveResources, { kind }), count),
     { discard: true }
   ))
 

@@ -1,0 +1,81 @@
+/**
+ * Proof that a program leaves nothing behind.
+ *
+ * @since 0.1.0
+ */
+import * as CreationSite from "@effect-rdma/core/CreationSite"
+import * as Ledger from "@effect-rdma/core/Ledger"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+
+/**
+ * Something was still alive at the end: what, where it was made, and on what.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class LeakError extends Schema.TaggedError<LeakError>("@effect-rdma/testkit/LeakError")("LeakError", {
+  leaks: Schema.Array(Schema.String),
+  tree: Schema.String
+}) {
+  override get message() {
+    return `${this.leaks.length} RDMA resource(s) still alive:\n${this.tree}`
+  }
+}
+
+/**
+ * Runs a program in a scope of its own with a fresh ledger and creation sites, and dies with {@link LeakError} when
+ * anything that it made is alive after that scope has closed: something that went into a longer scope, or whose release
+ * failed. The program's own outcome is kept otherwise.
+ *
+ * ```ts
+ * import { LeakCheck } from "@effect-rdma/testkit"
+ * import { DeviceContext, ProtectionDomain } from "@effect-rdma/verbs"
+ * import { Effect } from "effect"
+ *
+ * const program = LeakCheck.check(
+ *   Effect.flatMap(DeviceContext.openByName("rxe0"), ProtectionDomain.alloc)
+ * )
+ * ```
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const check = <A, E, R>(program: Effect.Effect<A, E, R>): Effect.Effect<A, E, Exclude<R, Scope.Scope>> =>
+  Effect.suspend(() => checkIn(Ledger.makeUnsafe(), program))
+
+/**
+ * {@link check} with a ledger that the caller keeps, to look at its totals afterwards.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const checkIn = <A, E, R>(
+  ledger: Ledger.Ledger,
+  program: Effect.Effect<A, E, R>
+): Effect.Effect<A, E, Exclude<R, Scope.Scope>> =>
+  Effect.scoped(program).pipe(
+    Effect.provideService(Ledger.Ledger, ledger),
+    Effect.provideService(CreationSite.CaptureSites, true),
+    Effect.ensuring(Effect.suspend(() => dieOfLeaks(ledger)))
+  )
+
+/**
+ * Dies with {@link LeakError} when the ledger of the program has anything alive that we own.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const assertNothingAlive: Effect.Effect<void> = Effect.flatMap(Ledger.Ledger, (ledger) => dieOfLeaks(ledger))
+
+// -----------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------
+
+const dieOfLeaks = (ledger: Ledger.Ledger): Effect.Effect<void> => {
+  const leaks = ledger.live().filter((entry) => entry.ownership === "owned")
+  return leaks.length === 0
+    ? Effect.void
+    : Effect.die(new LeakError({ leaks: leaks.map(Ledger.formatEntry), tree: Ledger.formatTree(leaks) }))
+}
