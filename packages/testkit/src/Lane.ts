@@ -19,7 +19,7 @@ import * as LeakCheck from "./LeakCheck.ts"
  * @category models
  * @since 0.1.0
  */
-export interface Lane<out Services> {
+export interface Lane<Services> {
   readonly name: string
   readonly layer: Layer.Layer<Services, Library.LibraryNotFound>
   readonly snapshot: Effect.Effect<unknown, never, Services>
