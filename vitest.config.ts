@@ -1,7 +1,7 @@
 import { defineConfig } from "vitest/config"
 
-// One project per lane: the file name says where a test runs.
-const lanes = ["abi", "ibsim", "softroce"] as const
+// One project per lane: the file name says where a test runs. `host` is the real libraries on a kernel without RDMA.
+const lanes = ["abi", "host", "ibsim", "softroce"] as const
 
 export default defineConfig({
   test: {
@@ -9,13 +9,19 @@ export default defineConfig({
       {
         test: {
           name: "fabric",
-          include: ["packages/*/test/**/*.test.ts"],
+          include: ["packages/*/test/**/*.test.ts", "examples/*.test.ts"],
           exclude: lanes.map((lane) => `**/*.${lane}.test.ts`),
-          sequence: { concurrent: true }
+          sequence: { concurrent: true },
+          testTimeout: 60_000
         }
       },
       ...lanes.map((lane) => ({
-        test: { name: lane, include: [`packages/*/test/**/*.${lane}.test.ts`], testTimeout: 60_000, hookTimeout: 60_000 }
+        test: {
+          name: lane,
+          include: [`packages/*/test/**/*.${lane}.test.ts`, `examples/*.${lane}.test.ts`],
+          testTimeout: 60_000,
+          hookTimeout: 60_000
+        }
       }))
     ]
   }
