@@ -13,6 +13,7 @@ export const packagesByLane = {
     "busybox-static",
     "cpio",
     "kmod",
+    "xz-utils",
     "iproute2",
     "ibverbs-providers",
     "ibverbs-utils",

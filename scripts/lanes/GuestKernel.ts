@@ -5,6 +5,7 @@ import { createHash } from "node:crypto"
 import { homedir } from "node:os"
 import { cannotRunHere, laneBroke, type LaneError } from "./LaneError.ts"
 import { lastLine, runCommand } from "./runCommand.ts"
+import { compressedImage } from "./unpackKernel.ts"
 
 /** What QEMU boots. */
 export interface GuestKernel {
@@ -48,7 +49,7 @@ export const get: Effect.Effect<GuestKernel, LaneError | PlatformError.PlatformE
     const version = (yield* newestCached(cache)) ?? (yield* fetchKernel(cache))
     const folder = path.join(cache, version)
     return {
-      kernel: path.join(folder, "boot", `vmlinuz-${version}`),
+      kernel: path.join(folder, "vmlinux"),
       initramfs: yield* getInitramfs(folder, version)
     }
   }
@@ -81,6 +82,7 @@ const fetchKernel = (cache: string) =>
     const unpacked = path.join(aside, "unpacked")
     yield* checked("dpkg", ["-x", path.join(aside, debs[0]!), unpacked])
     yield* checked("depmod", ["-b", unpacked, version])
+    yield* unpackImage(path.join(unpacked, "boot", `vmlinuz-${version}`), path.join(unpacked, "vmlinux"))
     yield* moveIntoPlace(unpacked, path.join(cache, version))
     return version
   }).pipe(Effect.scoped)
@@ -101,6 +103,16 @@ const download = (folder: string) =>
       return yield* cannotRunHere(`the kernel package ${name} could not be downloaded: ${lastLine(result.stderr)}`)
     }
     return name
+  })
+
+/** A kernel that is packed in another way boots as it is, only more slowly. */
+const unpackImage = (from: string, to: string) =>
+  Effect.gen(function*() {
+    const fs = yield* FileSystem.FileSystem
+    const image = compressedImage(yield* fs.readFile(from))
+    if (image === undefined) return yield* fs.copyFile(from, to)
+    yield* fs.writeFile(`${to}.xz`, image)
+    yield* checked("xz", ["-d", `${to}.xz`])
   })
 
 /** The initramfs depends on the kernel, the init script, the module lists and busybox; its name says on which. */

@@ -17,7 +17,7 @@ export const runLane = <E>(
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {})
   program.pipe(
     Effect.scoped,
-    Effect.tapCause((cause) => Effect.sync(() => report(lane, cause))),
+    Effect.onExit((exit) => Effect.sync(() => Exit.isFailure(exit) && report(lane, exit.cause))),
     Effect.provide(NodeServices.layer),
     NodeRuntime.runMain({
       disableErrorReporting: true,

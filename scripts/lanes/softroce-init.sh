@@ -19,7 +19,10 @@ give_up() { report "failed $*"; poweroff -f; }
 
 # The report port has to work before anything can be reported; until then the kernel console is all there is.
 for file in $(cat /modules/first); do insmod "/modules/$file"; done
-until [ -c /dev/vport0p3 ]; do usleep 10000; done
+for port in 1 2 3; do
+  # The file is there a little before it can be opened, and a failing exec would end this shell.
+  until [ -c /dev/vport0p$port ] && (: >/dev/vport0p$port) 2>/dev/null; do usleep 10000; done
+done
 exec 9>/dev/vport0p3
 
 for file in $(cat /modules/then); do
