@@ -1,4 +1,212 @@
-import type * as Effect from "effect/Effect"
-import type * as Library from "@effect-rdma/core/Library"
-import type { RdmaCm } from "../RdmaCm.ts"
-export declare const make: (options: { readonly path?: string }) => Effect.Effect<RdmaCm["Service"], Library.LibraryNotFound>
+/**
+ * The seam of librdmacm on the real library.
+ *
+ * @since 0.1.0
+ */
+import * as DeviceNode from "@effect-rdma/core/DeviceNode"
+import * as Errno from "@effect-rdma/core/Errno"
+import * as Library from "@effect-rdma/core/Library"
+import * as NativeMemory from "@effect-rdma/core/NativeMemory"
+import * as NativeReason from "@effect-rdma/core/NativeReason"
+import * as Pointer from "@effect-rdma/core/Pointer"
+import * as Readiness from "@effect-rdma/core/Readiness"
+import * as ReturnConvention from "@effect-rdma/core/ReturnConvention"
+import * as Effect from "effect/Effect"
+import { readdirSync } from "node:fs"
+import * as CmEvent from "../CmEvent.ts"
+import * as PortSpace from "../PortSpace.ts"
+import type { ContextArray, RdmaCm } from "../RdmaCm.ts"
+import { RdmaCmError } from "../RdmaCmError.ts"
+import * as Layout from "./Layout.ts"
+import * as Sockaddr from "./sockaddr.ts"
+
+export const make = Effect.fnUntraced(function*(
+  options: { readonly path?: string }
+): Effect.fn.Return<RdmaCm["Service"], Library.LibraryNotFound> {
+  const library = yield* Library.open({
+    name: "librdmacm",
+    soname: ["librdmacm.so.1"],
+    environment: "EFFECT_RDMA_LIBRDMACM",
+    debianPackage: "librdmacm1",
+    path: options.path
+  })
+  const getDevices = library.bind("rdma_get_devices", ["buffer"], "pointer")
+  const freeDevices = library.bind("rdma_free_devices", ["pointer"], "void")
+  const createEventChannel = library.bind("rdma_create_event_channel", [], "pointer")
+  const destroyEventChannel = library.bind("rdma_destroy_event_channel", ["pointer"], "void")
+  const getCmEvent = library.bind("rdma_get_cm_event", ["pointer", "buffer"], "int")
+  const ackCmEvent = library.bind("rdma_ack_cm_event", ["pointer"], "int")
+  const createId = library.bind("rdma_create_id", ["pointer", "buffer", "pointer", "int"], "int")
+  const destroyId = library.bind("rdma_destroy_id", ["pointer"], "int")
+  const resolveAddr = library.bind("rdma_resolve_addr", ["pointer", "buffer", "buffer", "int"], "int")
+
+  const operations: RdmaCm["Service"] = {
+    getDevices: Effect.uninterruptible(Effect.suspend(() => {
+      const refused = refusedByAll(verbsNodes())
+      if (refused !== undefined) return Effect.fail(refused)
+      const count = new Int32Array(1)
+      return Effect.matchEffect(
+        ReturnConvention.pointerOrErrno<"ibv_context *", number>(() => getDevices(count), (errno) => errno),
+        {
+          onFailure: (errno): Effect.Effect<ContextArray, RdmaCmError> =>
+            errno === ENODEV && adapters()?.length === 0
+              ? Effect.succeed({ list: undefined, contexts: [] })
+              : Effect.fail(fail("rdma_get_devices", errno, {}, cannotOpen)),
+          onSuccess: (list) => {
+            const contexts = readPointers<"ibv_context">(list, count[0] ?? 0)
+            if (contexts.length > 0 || !adapters()?.length) return Effect.succeed({ list, contexts })
+            // The library leaves out what it could not open, and says nothing.
+            freeDevices(list)
+            return Effect.fail(fail("rdma_get_devices", ENODEV, {}, cannotOpen))
+          }
+        }
+      )
+    })),
+    freeDevices: (list) => Effect.sync(() => freeDevices(list)),
+
+    createEventChannel: Effect.uninterruptible(Effect.suspend(() => {
+      const refusal = DeviceNode.refusal(managerNode)
+      if (refusal !== undefined) return Effect.fail(failToOpen(refusal))
+      return Effect.tap(
+        ReturnConvention.pointerOrErrno<"rdma_event_channel", RdmaCmError>(createEventChannel, failToOpen),
+        (channel) =>
+          Readiness.setNonBlocking(descriptor(channel)).pipe(
+            Effect.mapError((error) => notPollable("rdma_create_event_channel", error)),
+            Effect.tapError(() => Effect.sync(() => destroyEventChannel(channel)))
+          )
+      )
+    })),
+    destroyEventChannel: (channel) => Effect.sync(() => destroyEventChannel(channel)),
+
+    getCmEvent: (channel) =>
+      Effect.suspend(() => {
+        const out = new BigUint64Array(1)
+        return Effect.map(
+          ReturnConvention.minusOneErrno(
+            () => getCmEvent(channel, out),
+            (errno) => fail("rdma_get_cm_event", errno, {})
+          ),
+          () => {
+            const pointer = pointerIn<"rdma_cm_event">(out)
+            const { event, id, status } = Layout.CmEvent.read(NativeMemory.view(pointer, Layout.CmEvent.size))
+            return {
+              pointer,
+              event: { event: CmEvent.typeFromNative(event), status, id: Pointer.make<"rdma_cm_id">(id) }
+            }
+          }
+        )
+      }),
+    ackCmEvent: (event) =>
+      Effect.asVoid(
+        ReturnConvention.minusOneErrno(() => ackCmEvent(event), (errno) => fail("rdma_ack_cm_event", errno, {}))
+      ),
+    awaitCmEvent: (channel) =>
+      Effect.suspend(() =>
+        Effect.mapError(
+          Readiness.readable(descriptor(channel)),
+          (error) => notPollable("rdma_get_cm_event", error)
+        )
+      ),
+
+    createId: (channel, portSpace) =>
+      Effect.suspend(() => {
+        const out = new BigUint64Array(1)
+        return Effect.map(
+          ReturnConvention.minusOneErrno(
+            () => createId(channel, out, null, PortSpace.toNative(portSpace)),
+            (errno) => fail("rdma_create_id", errno, { portSpace })
+          ),
+          () => pointerIn<"rdma_cm_id">(out)
+        )
+      }),
+    destroyId: (id) =>
+      Effect.asVoid(
+        ReturnConvention.minusOneErrno(() => destroyId(id), (errno) => fail("rdma_destroy_id", errno, {}))
+      ),
+    resolveAddr: (id, source, destination, timeoutMillis) =>
+      Effect.suspend(() => {
+        const from = source === undefined ? null : Sockaddr.encode(source)
+        const to = Sockaddr.encode(destination)
+        return Effect.asVoid(ReturnConvention.minusOneErrno(
+          () => resolveAddr(id, from, to, timeoutMillis),
+          (errno) =>
+            fail("rdma_resolve_addr", errno, {
+              ...(source === undefined ? undefined : { source }),
+              destination,
+              timeoutMillis
+            })
+        ))
+      })
+  }
+  return operations
+})
+
+// -----------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------
+
+const ENODEV = Errno.numberOf("ENODEV")
+const ENOENT = Errno.numberOf("ENOENT")
+
+const nodes = "/dev/infiniband"
+const managerNode = `${nodes}/rdma_cm`
+
+const entries = (folder: string): ReadonlyArray<string> | undefined => {
+  try {
+    return readdirSync(folder)
+  } catch {
+    return undefined
+  }
+}
+
+/** The kernel makes this folder when its RDMA core is loaded; without it there are none to list. */
+const adapters = () => entries("/sys/class/infiniband")
+
+const verbsNodes = () =>
+  (entries(nodes) ?? []).filter((name) => name.startsWith("uverbs")).map((name) => `${nodes}/${name}`)
+
+// The library would wait 5 s for each and then count the devices as gone for as long as the process lives.
+const refusedByAll = (paths: ReadonlyArray<string>): RdmaCmError | undefined => {
+  const refusals = paths.map(DeviceNode.refusal)
+  const [path] = paths
+  const [refusal] = refusals
+  return path === undefined || refusal === undefined || refusals.includes(undefined)
+    ? undefined
+    : fail("rdma_get_devices", refusal, {}, DeviceNode.describe(path))
+}
+
+const descriptor = (channel: bigint): number =>
+  Layout.EventChannel.get("fd", NativeMemory.view(channel, Layout.EventChannel.size))
+
+const pointerIn = <S extends string>(out: BigUint64Array): Pointer.Pointer<S> => Pointer.make<S>(out[0] ?? 0n)
+
+const readPointers = <S extends string>(list: bigint, count: number): ReadonlyArray<Pointer.Pointer<S>> =>
+  Array.from(new BigUint64Array(NativeMemory.view(list, count * 8).buffer), (address) => Pointer.make<S>(address))
+
+const cannotOpen = "An adapter is there, but librdmacm could open none: is its driver in user space installed " +
+  "(apt-get install ibverbs-providers) and ib_uverbs loaded?"
+
+const unavailable = "Load it with: modprobe rdma_ucm, and the driver of the adapter, such as mlx5_ib or rdma_rxe"
+
+const noDevice = "There is no RDMA device; rdma link lists them. Without hardware: modprobe rdma_rxe && " +
+  "rdma link add rxe0 type rxe netdev eth0"
+
+const fail = (call: string, errno: number, input: RdmaCmError["input"], hint?: string): RdmaCmError => {
+  // librdmacm says ENODEV for both; only without the kernel's RDMA core is there no such folder.
+  if (errno === ENODEV && adapters() === undefined) {
+    return new RdmaCmError({ call, reason: new NativeReason.RdmaUnavailable({ errno }), input, hint: unavailable })
+  }
+  return new RdmaCmError({
+    call,
+    reason: NativeReason.fromErrno(errno),
+    input,
+    ...(hint === undefined ? undefined : { hint })
+  })
+}
+
+const failToOpen = (errno: number): RdmaCmError => {
+  const hint = errno === ENODEV ? noDevice : DeviceNode.hint(errno, managerNode)
+  return fail("rdma_create_event_channel", errno, {}, errno === ENOENT ? `${hint}. The module is rdma_ucm` : hint)
+}
+
+const notPollable = (call: string, { errno, fd }: Readiness.NotPollable): RdmaCmError => fail(call, errno, { fd })
