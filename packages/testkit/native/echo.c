@@ -4,6 +4,7 @@
  * gives back with known values, and fails as a test scripted it.
  *
  * Load it in place of libibverbs.so.1. Its devices echo0, echo1, … are the flavours below. Not thread safe.
+ * With -DOLD_LIBRARY it lacks the exported functions that came to libibverbs last.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -11,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <infiniband/verbs.h>
 
 #undef ibv_query_port
@@ -61,14 +64,14 @@ _Static_assert(offsetof(struct mlnx_verbs_context, context) == 104, "MLNX contex
 #define HAS_EXPERIMENTAL (1ULL << 62)
 #define NOISE 93 /* what a successful call may leave in errno */
 
-/* The report. */
+/* The reports: an object of JSON in a line for each call, the last one at `start`. */
 
-static char last[8192];
-static size_t used;
+static char reports[1 << 16];
+static size_t start, used;
 
 static void vput(const char *format, va_list arguments) {
-  int written = vsnprintf(last + used, sizeof last - used, format, arguments);
-  if (written < 0 || (size_t)written >= sizeof last - used) abort();
+  int written = vsnprintf(reports + used, sizeof reports - used, format, arguments);
+  if (written < 0 || (size_t)written >= sizeof reports - used) abort();
   used += written;
 }
 
@@ -80,7 +83,9 @@ static void put(const char *format, ...) {
 }
 
 static void op(const char *name) {
-  used = 0;
+  if (used > sizeof reports - 4096) used = 0; /* nobody asks for them */
+  if (used) put("\n");
+  start = used;
   put("{\"op\":\"%s\"}", name);
 }
 
@@ -110,6 +115,7 @@ static struct {
   char op[40];
   int result;
   int errnum;
+  int after; /* so many calls succeed before */
   bool armed;
 } script[64];
 
@@ -119,6 +125,7 @@ static bool scripted(const char *name, int *result, int entry_errno) {
   errno = entry_errno;
   for (size_t i = 0; i < sizeof script / sizeof *script; i++) {
     if (script[i].armed && strcmp(script[i].op, name) == 0) {
+      if (script[i].after-- > 0) break;
       script[i].armed = false;
       if (script[i].errnum) errno = script[i].errnum;
       *result = script[i].result;
@@ -158,18 +165,18 @@ static void trap(void) {
 
 /* What the provider writes. */
 
-static void fill_ah_attr(struct ibv_ah_attr *attr) {
+static void fill_ah_attr(struct ibv_ah_attr *attr, const struct ibv_wc *wc) {
   memset(attr, 0, sizeof *attr);
   for (int i = 0; i < 16; i++) attr->grh.dgid.raw[i] = 0xd0 + i;
   attr->grh.flow_label = 0xabcde;
-  attr->grh.sgid_index = 3;
+  attr->grh.sgid_index = 253;
   attr->grh.hop_limit = 64;
   attr->grh.traffic_class = 5;
   attr->dlid = 0x1234;
   attr->sl = 6;
   attr->src_path_bits = 7;
   attr->static_rate = IBV_RATE_100_GBPS;
-  attr->is_global = 1;
+  attr->is_global = wc->wc_flags & IBV_WC_GRH ? 1 : 0;
   attr->port_num = 2;
 }
 
@@ -185,16 +192,16 @@ static void fill_port(struct ibv_port_attr *attr) {
   attr->pkey_tbl_len = 128;
   attr->lid = 0x1111;
   attr->sm_lid = 0x2222;
-  attr->lmc = 3;
-  attr->max_vl_num = 4;
-  attr->sm_sl = 5;
+  attr->lmc = 7;
+  attr->max_vl_num = 10;
+  attr->sm_sl = 11;
   attr->subnet_timeout = 18;
   attr->init_type_reply = 6;
   attr->active_width = 2;
   attr->active_speed = 32;
   attr->phys_state = 5;
   attr->link_layer = IBV_LINK_LAYER_INFINIBAND;
-  attr->flags = 1;
+  attr->flags = 9;
   attr->port_cap_flags2 = 0x8002;
 }
 
@@ -243,15 +250,15 @@ static void fill_device(struct ibv_device_attr *attr) {
   attr->phys_port_cnt = 2;
 }
 
-static void fill_gid(struct ibv_gid_entry *entry, uint32_t port, uint32_t index, enum ibv_gid_type type) {
+static void fill_gid(struct ibv_gid_entry *entry, uint32_t port, uint32_t index, uint32_t type) {
   memset(entry, 0, sizeof *entry);
-  entry->gid.raw[0] = 0xfe;
-  entry->gid.raw[1] = 0x80;
+  for (int i = 0; i < 14; i++) entry->gid.raw[i] = 0xe0 + i;
+  entry->gid.raw[14] = port;
   entry->gid.raw[15] = index;
   entry->gid_index = index;
   entry->port_num = port;
   entry->gid_type = type;
-  entry->ndev_ifindex = 7;
+  entry->ndev_ifindex = 0x80000000u + port + index;
 }
 
 /* What the provider reads. */
@@ -325,14 +332,22 @@ static struct ibv_pd *alloc_parent_domain(struct ibv_context *context, struct ib
 
 static int query_port(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr, size_t length) {
   int entry_errno = errno;
-  struct ibv_port_attr full;
+  /* As the newest library: with active_speed_ex, which the headers may lack. */
+  union {
+    struct ibv_port_attr attr;
+    struct {
+      uint8_t old[52];
+      uint32_t active_speed_ex;
+    } wide;
+  } full;
   op("query_port");
   ADDRESS("context", context);
   field("port_num", "%u", port_num);
   field("length", "%zu", length);
   memset(attr, 0, length);
   memset(&full, 0, sizeof full);
-  fill_port(&full);
+  fill_port(&full.attr);
+  full.wide.active_speed_ex = 0x89abcdef;
   memcpy(attr, &full, length < sizeof full ? length : sizeof full);
   return number("query_port", entry_errno, 0);
 }
@@ -361,19 +376,29 @@ static int exp_destroy_res_domain(struct ibv_context *context, struct ibv_exp_re
   return release("exp_destroy_res_domain", entry_errno, domain);
 }
 
-/* Contexts. The block below a context is full of traps; only what a flavour has is put over them. */
+/* Contexts. Below one is only what its flavour has, with traps in the slots that must not be called, and below that a
+   page that cannot be read. */
 
-struct block {
-  void (*traps[256])(void);
-  struct ibv_context context;
+#define OLD_SIZE (sizeof(struct verbs_context) - offsetof(struct verbs_context, modify_cq))
+
+static const size_t below[FLAVOURS] = {
+  [RDMA_CORE] = offsetof(struct verbs_context, context),
+  [MLNX_OFED] = offsetof(struct mlnx_verbs_context, context) + sizeof(struct verbs_context_exp),
+  [OLD_RDMA_CORE] = OLD_SIZE - sizeof(struct ibv_context),
+  [LEGACY] = 0,
+  [EMPTY_MLNX] = offsetof(struct mlnx_verbs_context, context) + sizeof(struct verbs_context_exp),
 };
 
 static struct ibv_device devices[FLAVOURS];
 
 static struct ibv_device *device(enum flavour flavour) {
+  static const enum ibv_node_type nodes[] = {IBV_NODE_CA, IBV_NODE_SWITCH, IBV_NODE_RNIC, IBV_NODE_USNIC_UDP,
+                                             IBV_NODE_UNKNOWN};
+  static const enum ibv_transport_type transports[] = {IBV_TRANSPORT_IB, IBV_TRANSPORT_UNSPECIFIED, IBV_TRANSPORT_IWARP,
+                                                       IBV_TRANSPORT_USNIC_UDP, IBV_TRANSPORT_UNKNOWN};
   struct ibv_device *device = &devices[flavour];
-  device->node_type = IBV_NODE_CA;
-  device->transport_type = IBV_TRANSPORT_IB;
+  device->node_type = nodes[flavour];
+  device->transport_type = transports[flavour];
   sprintf(device->name, "echo%d", flavour);
   sprintf(device->dev_name, "uverbs%d", flavour);
   sprintf(device->dev_path, "/sys/class/infiniband_verbs/uverbs%d", flavour);
@@ -381,11 +406,16 @@ static struct ibv_device *device(enum flavour flavour) {
   return device;
 }
 
+static size_t page(void) {
+  return sysconf(_SC_PAGESIZE);
+}
+
 static struct ibv_context *make_context(struct ibv_device *of) {
   enum flavour flavour = of - devices;
-  struct block *block = calloc(1, sizeof *block);
-  struct ibv_context *context = &block->context;
-  for (size_t i = 0; i < sizeof block->traps / sizeof *block->traps; i++) block->traps[i] = trap;
+  char *pages = mmap(NULL, 2 * page(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (pages == MAP_FAILED || mprotect(pages, page(), PROT_NONE) != 0) abort();
+  struct ibv_context *context = (void *)(pages + page() + below[flavour]);
+  for (void (**slot)(void) = (void *)(pages + page()); (void *)slot < (void *)context; slot++) *slot = trap;
   context->device = of;
   context->cmd_fd = -1;
   context->async_fd = -1;
@@ -405,7 +435,7 @@ static struct ibv_context *make_context(struct ibv_device *of) {
     core->query_port = query_port;
     break;
   case OLD_RDMA_CORE:
-    core->sz = sizeof *core - offsetof(struct verbs_context, modify_cq);
+    core->sz = OLD_SIZE;
     core->_ABI_placeholder3 = 0;
     break;
   case LEGACY:
@@ -422,7 +452,8 @@ static struct ibv_context *make_context(struct ibv_device *of) {
 }
 
 static void free_context(struct ibv_context *context) {
-  free((char *)context - offsetof(struct block, context));
+  enum flavour flavour = context->device - devices;
+  munmap((char *)context - below[flavour] - page(), 2 * page());
 }
 
 /* For tests. */
@@ -436,27 +467,45 @@ void echo_close(struct ibv_context *context) {
 }
 
 /*
- * The next call of an operation fails: one that makes an object returns NULL, the others `result`. errno becomes
- * `errnum`; 0 leaves it as it is. Operations are named as in C without "ibv_".
+ * After `after` more calls, a call of an operation fails: one that makes an object returns NULL, the others `result`.
+ * errno becomes `errnum`; 0 leaves it as it is. Operations are named as in C without "ibv_".
  */
-int echo_script(const char *name, int result, int errnum) {
+int echo_script(const char *name, int result, int errnum, int after) {
   for (size_t i = 0; i < sizeof script / sizeof *script; i++) {
     if (script[i].armed) continue;
     snprintf(script[i].op, sizeof script[i].op, "%s", name);
     script[i].result = result;
     script[i].errnum = errnum;
+    script[i].after = after;
     script[i].armed = true;
     return 0;
   }
   return -1;
 }
 
+/* How many scripted failures are still to come. */
+int echo_armed(void) {
+  int count = 0;
+  for (size_t i = 0; i < sizeof script / sizeof *script; i++) count += script[i].armed;
+  return count;
+}
+
+static int copy(char *text, size_t size, size_t from) {
+  if (used - from > size) return -1;
+  memcpy(text, reports + from, used - from);
+  return used - from;
+}
+
 /* The last call as a JSON object of strings; returns its length, or -1 when it does not fit. */
-int echo_last(char *json, size_t size) {
-  if (used >= size) return -1;
-  memcpy(json, last, used);
-  json[used] = 0;
-  return used;
+int echo_last(char *text, size_t size) {
+  return copy(text, size, start);
+}
+
+/* The calls since this was asked last, one in a line; returns their length, or -1 when they do not fit. */
+int echo_calls(char *text, size_t size) {
+  int length = copy(text, size, 0);
+  start = used = 0;
+  return length;
 }
 
 /* How many contexts, lists and objects are not released. */
@@ -488,14 +537,17 @@ const char *ibv_get_device_name(struct ibv_device *of) {
 
 __be64 ibv_get_device_guid(struct ibv_device *of) {
   struct ibv_device_attr attr;
-  (void)of;
   fill_device(&attr);
+  ((uint8_t *)&attr.node_guid)[7] += of - devices;
   return attr.node_guid;
 }
 
+#ifndef OLD_LIBRARY
+/* The kernel gives the last device none. */
 int ibv_get_device_index(struct ibv_device *of) {
-  return of - devices;
+  return of == &devices[FLAVOURS - 1] ? -1 : 10 + (int)(of - devices);
 }
+#endif
 
 struct ibv_context *ibv_open_device(struct ibv_device *of) {
   int entry_errno = errno, result;
@@ -561,19 +613,21 @@ int _ibv_query_gid_ex(struct ibv_context *context, uint32_t port_num, uint32_t g
   return number("query_gid_ex", entry_errno, 0);
 }
 
+#ifndef OLD_LIBRARY
 ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries, size_t max_entries,
                              uint32_t flags, size_t entry_size) {
-  static const enum ibv_gid_type types[] = {IBV_GID_TYPE_IB, IBV_GID_TYPE_ROCE_V1, IBV_GID_TYPE_ROCE_V2};
+  static const uint32_t types[] = {IBV_GID_TYPE_IB, IBV_GID_TYPE_ROCE_V1, IBV_GID_TYPE_ROCE_V2, 77};
   int entry_errno = errno;
   op("query_gid_table");
   ADDRESS("context", context);
   field("max_entries", "%zu", max_entries);
   field("flags", "%u", flags);
   field("entry_size", "%zu", entry_size);
-  size_t count = max_entries < 3 ? max_entries : 3;
-  for (size_t i = 0; i < count; i++) fill_gid(&entries[i], 1, i, types[i]);
+  size_t count = max_entries < 4 ? max_entries : 4;
+  for (size_t i = 0; i < count; i++) fill_gid(&entries[i], 11 + i, 40 + i, types[i]);
   return number("query_gid_table", entry_errno, count);
 }
+#endif
 
 int ibv_query_pkey(struct ibv_context *context, uint8_t port_num, int index, __be16 *pkey) {
   static const uint8_t wire[2] = {0x80, 0x01};
@@ -638,7 +692,7 @@ int ibv_init_ah_from_wc(struct ibv_context *context, uint8_t port_num, struct ib
   op("init_ah_from_wc");
   ADDRESS("context", context);
   report_received(port_num, wc, grh);
-  fill_ah_attr(attr);
+  fill_ah_attr(attr, wc);
   return number("init_ah_from_wc", entry_errno, 0);
 }
 

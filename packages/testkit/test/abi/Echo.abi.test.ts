@@ -111,16 +111,16 @@ describe.skipIf(Compiler.missing !== undefined)("the echo provider", () => {
         pkeyTblLen: 128,
         lid: 0x1111,
         smLid: 0x2222,
-        lmc: 3,
-        maxVlNum: 4,
-        smSl: 5,
+        lmc: 7,
+        maxVlNum: 10,
+        smSl: 11,
         subnetTimeout: 18,
         initTypeReply: 6,
         activeWidth: 2,
         activeSpeed: 32,
         physState: 5,
         linkLayer: 1,
-        flags: 1,
+        flags: 9,
         portCapFlags2: 0x8002
       })
       echo.close(context)

@@ -3,7 +3,13 @@
  */
 import * as Library from "@effect-rdma/core/Library"
 import * as Pointer from "@effect-rdma/core/Pointer"
+import type * as Lane from "@effect-rdma/testkit/Lane"
+import * as Verbs from "@effect-rdma/verbs/Verbs"
+import { afterAll, afterEach, assert, beforeAll } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -22,6 +28,13 @@ export interface Report {
   readonly [field: string]: string
 }
 
+/** How a call fails. */
+export interface Failure {
+  readonly result?: number
+  readonly errno?: number
+  readonly after?: number
+}
+
 /** The test's side of the provider. */
 export interface Echo {
   /** Load this in place of libibverbs. */
@@ -29,12 +42,16 @@ export interface Echo {
   readonly open: (flavour: Flavour) => Pointer.Pointer<"ibv_context">
   readonly close: (context: Pointer.Pointer<"ibv_context">) => void
   /**
-   * Lets the next call of an operation fail: NULL where it makes an object, else `result`. errno becomes `errno`, or stays
-   * as it is when that is 0.
+   * Lets the next call of an operation fail, or one that comes `after` so many more: NULL where it makes an object, else
+   * `result`. errno becomes `errno`, or stays as it is when that is 0.
    */
-  readonly script: (operation: string, failure: { readonly result?: number; readonly errno?: number }) => void
+  readonly script: (operation: string, failure: Failure) => void
+  /** How many scripted failures are still to come. */
+  readonly armed: () => number
   /** The last call. */
   readonly last: () => Report
+  /** The calls since this was asked last, in order. */
+  readonly calls: () => ReadonlyArray<Report>
   /** How many contexts, lists and objects are not released. */
   readonly live: () => number
 }
@@ -42,28 +59,68 @@ export interface Echo {
 const source = fileURLToPath(new URL("../../native/echo.c", import.meta.url))
 
 /** Compiles and loads the provider; the file is removed with the scope, the library stays loaded. */
-export const make = Effect.gen(function*() {
+export const makeWith = Effect.fnUntraced(function*(flags: ReadonlyArray<string>) {
   const directory = yield* Effect.acquireRelease(
     Effect.sync(() => mkdtempSync(join(tmpdir(), "effect-rdma-echo-"))),
     (directory) => Effect.sync(() => rmSync(directory, { recursive: true }))
   )
   const path = join(directory, "libecho.so")
-  Compiler.compile(source, path, ["-shared", "-fPIC", "-O1"])
+  Compiler.compile(source, path, ["-shared", "-fPIC", "-O1", ...flags])
   const library = yield* Library.open({ name: "echo", soname: [path], environment: "UNUSED", debianPackage: "gcc" })
   const open = library.bind("echo_open", ["int"], "pointer")
   const close = library.bind("echo_close", ["pointer"], "void")
-  const script = library.bind("echo_script", ["string", "int", "int"], "int")
+  const script = library.bind("echo_script", ["string", "int", "int", "int"], "int")
   const last = library.bind("echo_last", ["buffer", "size"], "int")
-  const text = new Uint8Array(8192)
+  const calls = library.bind("echo_calls", ["buffer", "size"], "int")
+  const text = new Uint8Array(1 << 16)
+  const read = (call: typeof last) => new TextDecoder().decode(text.subarray(0, call(text, text.length)))
   const echo: Echo = {
     path,
     open: (flavour) => Pointer.make<"ibv_context">(open(flavours.indexOf(flavour))),
     close: (context) => close(context),
-    script: (operation, { errno = 0, result = 0 }) => {
-      if (script(operation, result, errno) !== 0) throw new Error("too many scripted failures")
+    script: (operation, { after = 0, errno = 0, result = 0 }) => {
+      if (script(operation, result, errno, after) !== 0) throw new Error("too many scripted failures")
     },
-    last: () => JSON.parse(new TextDecoder().decode(text.subarray(0, last(text, text.length)))),
+    armed: library.bind("echo_armed", [], "int"),
+    last: () => JSON.parse(read(last)),
+    calls: () => read(calls).split("\n").filter((line) => line !== "").map((line): Report => JSON.parse(line)),
     live: library.bind("echo_live", [], "int")
   }
   return echo
 })
+
+/** {@link makeWith} without flags. */
+export const make = makeWith([])
+
+/** The provider as a lane, and the test's side of it. */
+export interface EchoLane extends Lane.Lane<Verbs.Verbs> {
+  readonly echo: () => Echo
+}
+
+/**
+ * One provider for the tests of a `describe`: after each of them nothing of it is alive, and every scripted failure has
+ * happened.
+ */
+export const lane = (): EchoLane => {
+  const scope = Scope.makeUnsafe()
+  let made: Echo | undefined
+  const echo = (): Echo => {
+    if (made === undefined) throw new Error("the provider is there only while tests run")
+    return made
+  }
+  const state = () => ({ live: echo().live(), armed: echo().armed() })
+  beforeAll(async () => {
+    made = await Effect.runPromise(Effect.provideService(make, Scope.Scope, scope))
+  })
+  afterEach(() => {
+    echo().calls()
+    assert.deepStrictEqual(state(), { live: 0, armed: 0 })
+  })
+  afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+  return {
+    name: "echo",
+    layer: Layer.unwrap(Effect.sync(() => Verbs.Verbs.layerFromPath(echo().path))),
+    snapshot: Effect.sync(state),
+    echo
+  }
+}

@@ -12,6 +12,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as linux from "../../../core/src/internal/linux.ts"
 import * as rdmacm from "../../../rdmacm/src/internal/Layout.ts"
 import * as umad from "../../../umad/src/internal/Layout.ts"
+import * as codec from "../../../verbs/src/internal/codec.ts"
 import * as verbs from "../../../verbs/src/internal/Layout.ts"
 import * as Compiler from "./Compiler.ts"
 import * as Expectation from "./Expectation.ts"
@@ -69,6 +70,19 @@ const enumerations: { readonly [name: string]: { readonly [name: string]: number
     IBV_LINK_LAYER_UNSPECIFIED: LinkLayer.toNative("unspecified"),
     IBV_LINK_LAYER_INFINIBAND: LinkLayer.toNative("infiniband"),
     IBV_LINK_LAYER_ETHERNET: LinkLayer.toNative("ethernet")
+  },
+  ibv_atomic_cap: {
+    IBV_ATOMIC_NONE: codec.atomicCapabilities.indexOf("none"),
+    IBV_ATOMIC_HCA: codec.atomicCapabilities.indexOf("hca"),
+    IBV_ATOMIC_GLOB: codec.atomicCapabilities.indexOf("glob")
+  },
+  ibv_gid_type: {
+    IBV_GID_TYPE_IB: codec.gidTypes.indexOf("ib"),
+    IBV_GID_TYPE_ROCE_V1: codec.gidTypes.indexOf("roceV1"),
+    IBV_GID_TYPE_ROCE_V2: codec.gidTypes.indexOf("roceV2")
+  },
+  ibv_wc_flags: {
+    IBV_WC_GRH: codec.wcWithGrh
   },
   ibv_rate: {
     IBV_RATE_MAX: StaticRate.toNative("max"),

@@ -21,7 +21,8 @@ import type * as ResourceDomainAttributes from "../ResourceDomainAttributes.ts"
 import * as ExperimentalLayout from "./ExperimentalLayout.ts"
 import * as Layout from "./Layout.ts"
 
-const atomicCapabilities: ReadonlyArray<DeviceAttributes.AtomicCapability> = ["none", "hca", "glob"]
+/** `enum ibv_atomic_cap` in its order. */
+export const atomicCapabilities: ReadonlyArray<DeviceAttributes.AtomicCapability> = ["none", "hca", "glob"]
 
 export const decodeDeviceAttributes = (view: DataView): DeviceAttributes.DeviceAttributes => {
   const attributes = Layout.DeviceAttr.read(view)
@@ -53,7 +54,8 @@ export const decodePortAttributes = (view: DataView): PortAttributes.PortAttribu
   }
 }
 
-const gidTypes: ReadonlyArray<GidEntry.GidType> = ["ib", "roceV1", "roceV2"]
+/** `enum ibv_gid_type` in its order. */
+export const gidTypes: ReadonlyArray<GidEntry.GidType> = ["ib", "roceV1", "roceV2"]
 
 export const decodeGidEntry = (view: DataView, offset: number): GidEntry.GidEntry => {
   const entry = Layout.GidEntry.read(view, offset)
@@ -104,7 +106,8 @@ export const decodeAddressHandleAttributes = (
   }
 }
 
-const wcWithGrh = 1
+/** `IBV_WC_GRH` of `enum ibv_wc_flags`: a routing header is in front of the payload. */
+export const wcWithGrh = 1
 
 export const encodeReceived = ({ grh, ...received }: ReceivedDatagram.ReceivedDatagram): DataView => {
   const view = Layout.Wc.allocate()
