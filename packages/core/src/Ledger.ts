@@ -163,7 +163,9 @@ export const totals: Effect.Effect<ReadonlyArray<Totals>> = Effect.map(Ledger, (
  * @category metrics
  * @since 0.1.0
  */
-export const liveResources = Metric.gauge("rdma_live_resources", { description: "RDMA resources that are alive, by kind" })
+export const liveResources = Metric.gauge("rdma_live_resources", {
+  description: "RDMA resources that are alive, by kind"
+})
 
 /**
  * Sets {@link liveResources} of every kind from the ledger. Run it where metrics are collected: so making a resource

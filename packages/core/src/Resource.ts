@@ -170,11 +170,15 @@ export const make = <Kind extends string, Raw, Fields extends object, E, R = nev
       node.ledger.acquired(node)
       for (const parent of parents) parent.children.add(node)
       leased.forEach(returnLease)
-      const self: Resource<Kind, Raw> = Object.assign(Object.create(Prototype), { kind: options.kind, [TypeId]: node })
-      const handle = Object.assign(self, options.fields(exit.value, self))
-      return Effect.as(
+      return Effect.map(
         Scope.addFinalizerExit(node.scope, (exit) => release(node, `its scope closed with ${exit._tag}`)),
-        handle
+        () => {
+          const self: Resource<Kind, Raw> = Object.assign(Object.create(Prototype), {
+            kind: options.kind,
+            [TypeId]: node
+          })
+          return Object.assign(self, options.fields(exit.value, self))
+        }
       )
     })
   }))

@@ -283,6 +283,24 @@ describe("Resource", () => {
       assert.deepStrictEqual(yield* Ledger.live, [])
     }).pipe(Effect.provide(Ledger.layer)))
 
+  it.effect("is released even when its fields cannot be made", () =>
+    Effect.gen(function*() {
+      const log: Array<string> = []
+      const exit = yield* Effect.exit(Effect.scoped(Resource.make({
+        kind: "Thing",
+        pair: ["thing_create", "thing_destroy"],
+        site: undefined,
+        parents: [],
+        acquire: Effect.sync(() => log.push("+")),
+        release: () => Effect.sync(() => void log.push("-")),
+        fields: () => {
+          throw new Error("no fields")
+        }
+      })))
+      assert.isTrue(Exit.hasDies(exit))
+      assert.deepStrictEqual(log, ["+", "-"])
+    }))
+
   it.effect("a borrowed resource is released in order and not counted", () =>
     Effect.gen(function*() {
       const { log, make } = makeLibrary()
@@ -321,7 +339,7 @@ describe("Resource", () => {
         Effect.scoped(Effect.gen(function*() {
           const a = yield* make("a")
           yield* make("b", [a])
-          yield* Effect.never
+          return yield* Effect.never
         })),
         { startImmediately: true }
       )
