@@ -1,0 +1,254 @@
+/**
+ * An in-memory RDMA fabric: the C libraries of every host on it, as they behave, their failures included. No hardware,
+ * no root, no kernel module, no timer but Effect's Clock.
+ *
+ * Each build of a layer is a fabric of its own. Calls that a C program would pay for with a crash or a hang die with
+ * `FabricMisuse`. Two things are stricter than some provider: `ibv_dealloc_pd` refuses with EBUSY while any address
+ * handle lives (mlx5 forgets the InfiniBand ones), and `umad_done` wants an `umad_init`.
+ *
+ * @since 0.1.0
+ */
+import * as CreationSite from "@effect-rdma/core/CreationSite"
+import * as Ledger from "@effect-rdma/core/Ledger"
+import { RdmaCm } from "@effect-rdma/rdmacm/RdmaCm"
+import { Umad } from "@effect-rdma/umad/Umad"
+import { Verbs } from "@effect-rdma/verbs/Verbs"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import { FabricMisuse } from "./FabricMisuse.ts"
+import * as Calls from "./internal/calls.ts"
+import type * as Heap from "./internal/heap.ts"
+import * as Host from "./internal/host.ts"
+import * as MakeRdmaCm from "./internal/rdmacm.ts"
+import * as MakeUmad from "./internal/umad.ts"
+import * as MakeVerbs from "./internal/verbs.ts"
+import * as Topology from "./Topology.ts"
+
+/**
+ * The three libraries of one host.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Seams = Verbs | RdmaCm | Umad
+
+/**
+ * What a native object is, named as the scoped modules name their handles.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Kind = Heap.Kind
+
+/**
+ * A native object that somebody has to release.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface NativeObject {
+  readonly host: string
+  readonly kind: Kind
+  readonly pointer: bigint
+  /** The device that it is on; absent for lists, channels and ids. */
+  readonly device: string | undefined
+}
+
+/**
+ * A native call: the C function, the pointers that it was given, and what came of it: the pointer that it returned, or
+ * the errno. Both are `undefined` while it runs, and for one that returns no pointer.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface NativeCall {
+  readonly host: string
+  readonly call: Calls.FallibleCall | Calls.InfallibleCall
+  readonly pointers: ReadonlyArray<bigint>
+  readonly returned: bigint | undefined
+  readonly errno: number | undefined
+}
+
+/**
+ * A running fabric, from the outside: what tests ask and do.
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class Fabric extends Context.Service<Fabric, {
+  readonly topology: Topology.Topology
+  /** The libraries of a host, the same at each call. Dies with `FabricMisuse` when there is no such host. */
+  readonly seams: (host: string) => Effect.Effect<Context.Context<Seams>>
+  /**
+   * The live native objects of all hosts, oldest first: the truth that a ledger is compared with. The contexts that
+   * librdmacm keeps are not among them, nor what was on a device that is gone.
+   */
+  readonly objects: Effect.Effect<ReadonlyArray<NativeObject>>
+  /** The last 10,000 native calls of all hosts, in order. */
+  readonly calls: Effect.Effect<ReadonlyArray<NativeCall>>
+  /**
+   * Takes a device away. Every later call on what was made on it fails with EIO, but for closing its contexts, it can be
+   * opened no more (ENODEV), no list shows it, and the CM ids that are bound to it get the event `deviceRemoval`. Dies
+   * with `FabricMisuse` when there is no such device.
+   */
+  readonly unplug: (host: string, device: string) => Effect.Effect<void>
+}>()("@effect-rdma/testkit/Fabric") {}
+
+/**
+ * The fabric of `Topology.twoHosts`, the libraries of its `host-a`, and a fresh ledger that notes creation sites.
+ *
+ * ```ts
+ * import { Fabric } from "@effect-rdma/testkit"
+ * import { DeviceContext, ProtectionDomain } from "@effect-rdma/verbs"
+ * import { Effect } from "effect"
+ *
+ * const program = Effect.scoped(Effect.gen(function*() {
+ *   const context = yield* DeviceContext.openByName("rxe0")
+ *   yield* ProtectionDomain.alloc(context)
+ *   const fabric = yield* Fabric.Fabric
+ *   return yield* fabric.objects
+ * })).pipe(Effect.provide(Fabric.layer))
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer: Layer.Layer<Fabric | Seams> = Layer.suspend(() => Layer.orDie(layerFrom(Topology.twoHosts)))
+
+/**
+ * {@link layer} of another topology, with the libraries of its first host.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerFrom = (topology: Topology.Input): Layer.Layer<Fabric | Seams, Schema.SchemaError> =>
+  Layer.fresh(Layer.effectContext(Effect.gen(function*() {
+    const fabric = yield* make(topology)
+    const seams = yield* fabric.seams(fabric.topology.hosts[0].name)
+    return Context.make(Fabric, fabric).pipe(
+      Context.merge(seams),
+      Context.add(Ledger.Ledger, Ledger.makeUnsafe()),
+      Context.add(CreationSite.CaptureSites, true)
+    )
+  })))
+
+/**
+ * The libraries of another host of the same fabric.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const host = (name: string): Layer.Layer<Seams, never, Fabric> =>
+  Layer.effectContext(Effect.flatMap(Fabric, (fabric) => fabric.seams(name)))
+
+/**
+ * Makes a fabric. What it does later by itself, such as resolving an address, ends with the scope. Fails with a
+ * `SchemaError` that tells where the topology is wrong.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = Effect.fn("Fabric.make")(function*(
+  input: Topology.Input
+): Effect.fn.Return<Fabric["Service"], Schema.SchemaError, Scope.Scope> {
+  const topology = yield* decode(input)
+  const scope = yield* Effect.scope
+  const addresses = { next: firstAddress }
+  const hosts = new Map(topology.hosts.map((host) => [host.name, Host.make(host, addresses)]))
+  const log: Array<LoggedCall> = []
+  const seams = new Map(Array.from(hosts, ([name, host]) => [name, seamsOf({ hosts }, host, scope, log)]))
+
+  return Fabric.of({
+    topology,
+    seams: (name) => Effect.sync(() => hostOf("Fabric.seams", seams, name)),
+    objects: Effect.sync(() =>
+      Array.from(hosts.values())
+        .flatMap((host) => host.heap.objects().flatMap(([pointer, value]) => objectOf(host.name, pointer, value)))
+        .toSorted((self, that) => self.pointer < that.pointer ? -1 : 1)
+    ),
+    calls: Effect.sync(() => log.map(copyOf)),
+    unplug: (name, deviceName) =>
+      Effect.sync(() => {
+        const host = hostOf("Fabric.unplug", hosts, name)
+        const device = host.devices.find((device) => device.name === deviceName)
+        if (device === undefined) {
+          throw new FabricMisuse({ call: "Fabric.unplug", problem: `${name} has no device ${deviceName}` })
+        }
+        device.plugged = false
+        host.devices = host.devices.filter((other) => other !== device)
+        for (const react of host.onUnplug) react(device)
+      })
+  })
+})
+
+// -----------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------
+
+const decode = Schema.decodeEffect(Topology.Topology)
+
+// Looks like the heap of a process, and is far above any small number that is taken for a pointer by mistake.
+const firstAddress = 0x7f10_0000_0000n
+
+const logged = 10_000
+
+interface LoggedCall extends NativeCall {
+  returned: bigint | undefined
+  errno: number | undefined
+}
+
+const hostOf = <A>(call: string, of: ReadonlyMap<string, A>, name: string): A => {
+  const found = of.get(name)
+  if (found === undefined) throw new FabricMisuse({ call, problem: `there is no host ${name}` })
+  return found
+}
+
+const copyOf = (call: NativeCall): NativeCall => ({ ...call })
+
+const objectOf = (host: string, pointer: bigint, { device, kind }: Heap.Native): ReadonlyArray<NativeObject> =>
+  kind === undefined || device?.plugged === false ? [] : [{ host, kind, pointer, device: device?.name }]
+
+const seamsOf = (
+  fabric: Host.FabricState,
+  host: Host.HostState,
+  scope: Scope.Scope,
+  log: Array<LoggedCall>
+): Context.Context<Seams> => {
+  const record = <A, E extends { readonly reason: { readonly errno: number } }>(
+    call: NativeCall["call"],
+    args: ReadonlyArray<unknown>,
+    run: Effect.Effect<A, E>
+  ): Effect.Effect<A, E> =>
+    Effect.suspend(() => {
+      const entry: LoggedCall = {
+        host: host.name,
+        call,
+        pointers: pointersIn(args),
+        returned: undefined,
+        errno: undefined
+      }
+      log.push(entry)
+      if (log.length > logged) log.shift()
+      return Effect.onExit(run, (exit) =>
+        Effect.sync(() => {
+          if (Exit.isSuccess(exit)) entry.returned = pointersIn([exit.value])[0]
+          else entry.errno = Option.getOrUndefined(Exit.findErrorOption(exit))?.reason.errno
+        }))
+    })
+  const recorder = { fallible: record, infallible: record }
+  return Context.make(Verbs, Calls.interceptVerbs(MakeVerbs.make(fabric, host), recorder)).pipe(
+    Context.add(RdmaCm, Calls.interceptRdmaCm(MakeRdmaCm.make(fabric, host, scope), recorder)),
+    Context.add(Umad, Calls.interceptUmad(MakeUmad.make(host), recorder))
+  )
+}
+
+// The pointers among arguments and results: as they are, or one level down (`{ pd, td }`, `{ list, devices }`).
+const pointersIn = (values: ReadonlyArray<unknown>): ReadonlyArray<bigint> =>
+  values.flatMap((value) => typeof value === "object" && value !== null ? Object.values(value) : [value]).filter((
+    value
+  ) => typeof value === "bigint")

@@ -1,0 +1,225 @@
+/**
+ * Failures on purpose: the n-th call of any C function fails with any errno, and the native call is not made. It works
+ * on every implementation of the seams: the fabric, a real library, a mock.
+ *
+ * @since 0.1.0
+ */
+import * as Errno from "@effect-rdma/core/Errno"
+import * as NativeReason from "@effect-rdma/core/NativeReason"
+import { RdmaCm } from "@effect-rdma/rdmacm/RdmaCm"
+import { RdmaCmError } from "@effect-rdma/rdmacm/RdmaCmError"
+import { Umad } from "@effect-rdma/umad/Umad"
+import { UmadError } from "@effect-rdma/umad/UmadError"
+import { Verbs } from "@effect-rdma/verbs/Verbs"
+import { VerbsError } from "@effect-rdma/verbs/VerbsError"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Calls from "./internal/calls.ts"
+
+/**
+ * A C function that can fail. One that returns nothing cannot, and is not among them.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type FallibleCall = Calls.FallibleCall
+
+/**
+ * A C function that cannot fail.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type InfallibleCall = Calls.InfallibleCall
+
+/**
+ * A failure to come. `nth` counts from 1 the calls of `call`, or all calls that can fail when it is left out. Errno 0 is
+ * what some providers do: NULL without an errno, the reason `UnknownErrno`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Fault {
+  readonly call?: FallibleCall
+  readonly nth: number
+  readonly errno: Errno.ErrnoName | Errno.ErrnoAlias | 0
+}
+
+/**
+ * A call as it was made; `failedWith` is the errno of the fault that took its place.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ObservedCall {
+  readonly call: FallibleCall | InfallibleCall
+  readonly canFail: boolean
+  readonly failedWith: number | undefined
+}
+
+/**
+ * Faults under way: counters that started at zero, and what was seen.
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class Injection extends Context.Service<Injection, {
+  /** Every call of the wrapped seams so far, in order. */
+  readonly calls: Effect.Effect<ReadonlyArray<ObservedCall>>
+  /** How many calls that can fail were made so far: the range of `nth` for {@link onEach}. */
+  readonly fallible: Effect.Effect<number>
+  /** Wraps the seams in a context, whichever are there. */
+  readonly wrap: <Services>(context: Context.Context<Services>) => Context.Context<Services>
+}>()("@effect-rdma/testkit/Injection") {}
+
+/**
+ * The failures to come, as data. Nothing counts until they are injected.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (faults: ReadonlyArray<Fault>): ReadonlyArray<Fault> => faults
+
+/**
+ * Call number `nth` of all those that can fail fails, whichever it is. For tests that try every one: run the program
+ * without faults, take `fallible` of its injection, and run it again with each number up to that.
+ *
+ * ```ts
+ * import { Fabric, Faults } from "@effect-rdma/testkit"
+ * import { DeviceContext } from "@effect-rdma/verbs"
+ * import { Effect } from "effect"
+ *
+ * const program = Effect.scoped(DeviceContext.openByName("rxe0"))
+ *
+ * const everyFailure = Effect.gen(function*() {
+ *   const dry = yield* Faults.start([])
+ *   yield* Faults.injectInto(dry)(program)
+ *   for (let nth = 1; nth <= (yield* dry.fallible); nth++) {
+ *     yield* Effect.exit(program.pipe(Faults.inject(Faults.onEach(nth, "EIO"))))
+ *   }
+ * }).pipe(Effect.provide(Fabric.layer))
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const onEach = (nth: number, errno: Fault["errno"]): ReadonlyArray<Fault> => [{ nth, errno }]
+
+/**
+ * Starts to count.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const start = (faults: ReadonlyArray<Fault>): Effect.Effect<Injection["Service"]> =>
+  Effect.sync(() => {
+    const calls: Array<ObservedCall> = []
+    const counts = new Map<FallibleCall | undefined, number>()
+
+    const count = (call: FallibleCall | undefined): number => {
+      const next = (counts.get(call) ?? 0) + 1
+      counts.set(call, next)
+      return next
+    }
+
+    const interceptor = <E>(error: (call: string, reason: NativeReason.NativeReason) => E): Calls.Interceptor<E> => ({
+      fallible: (call, _args, run) =>
+        Effect.suspend(() => {
+          const nthOfCall = count(call)
+          const nthOfAll = count(undefined)
+          const fault = faults.find((fault) =>
+            fault.call === undefined ? fault.nth === nthOfAll : fault.call === call && fault.nth === nthOfCall
+          )
+          const failedWith = fault === undefined ? undefined : fault.errno === 0 ? 0 : Errno.numberOf(fault.errno)
+          calls.push({ call, canFail: true, failedWith })
+          return failedWith === undefined ? run : Effect.fail(error(call, NativeReason.fromErrno(failedWith)))
+        }),
+      infallible: (call, _args, run) =>
+        Effect.suspend(() => {
+          calls.push({ call, canFail: false, failedWith: undefined })
+          return run
+        })
+    })
+    const verbs = interceptor((call, reason) => new VerbsError({ call, reason, input: {}, hint }))
+    const rdmaCm = interceptor((call, reason) => new RdmaCmError({ call, reason, input: {}, hint }))
+    const umad = interceptor((call, reason) => new UmadError({ call, reason, input: {}, hint }))
+
+    return Injection.of({
+      calls: Effect.sync(() => Array.from(calls)),
+      fallible: Effect.sync(() => counts.get(undefined) ?? 0),
+      wrap: (context) =>
+        context.pipe(
+          replace(Verbs, (service) => Calls.interceptVerbs(service, verbs)),
+          replace(RdmaCm, (service) => Calls.interceptRdmaCm(service, rdmaCm)),
+          replace(Umad, (service) => Calls.interceptUmad(service, umad))
+        )
+    })
+  })
+
+/**
+ * Runs a program with an injection that was started before, so that its calls can be read afterwards. Only what the
+ * program takes from its context is wrapped: a handle that was made outside keeps its own seam.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const injectInto =
+  (injection: Injection["Service"]) =>
+  <A, E, R>(program: Effect.Effect<A, E, R>): Effect.Effect<A, E, Exclude<R, Injection>> =>
+    Effect.provideService(
+      Effect.updateContext(program, (context: Context.Context<R>) => injection.wrap(context)),
+      Injection,
+      injection
+    )
+
+/**
+ * Runs a program with faults in the seams of its context, counted from the start at each run. The program can ask for
+ * the `Injection`.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const inject =
+  (faults: ReadonlyArray<Fault>) =>
+  <A, E, R>(program: Effect.Effect<A, E, R>): Effect.Effect<A, E, Exclude<R, Injection>> =>
+    Effect.flatMap(start(faults), (injection) => injectInto(injection)(program))
+
+/**
+ * Puts faults into the seams that a layer gives, and gives the `Injection` as well. Each build counts from the start.
+ *
+ * ```ts
+ * import { Fabric, Faults } from "@effect-rdma/testkit"
+ *
+ * const secondHandleFails = Fabric.layer.pipe(
+ *   Faults.layer([{ call: "ibv_create_ah", nth: 2, errno: "ENOMEM" }])
+ * )
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer =
+  (faults: ReadonlyArray<Fault>) =>
+  <ROut, E, RIn>(self: Layer.Layer<ROut, E, RIn>): Layer.Layer<ROut | Injection, E, RIn> =>
+    Layer.flatMap(
+      self,
+      (context) =>
+        Layer.effectContext(Effect.map(
+          start(faults),
+          (injection) => Context.add(injection.wrap(context), Injection, injection)
+        ))
+    )
+
+// -----------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------
+
+const hint = "A fault put this failure here"
+
+const replace =
+  <Key, Service>(key: Context.Key<Key, Service>, wrap: (self: Service) => Service) =>
+  <Services>(context: Context.Context<Services>): Context.Context<Services> => {
+    const found = Context.getOrUndefined(context, key)
+    return found === undefined ? context : Context.add(context, key, wrap(found))
+  }

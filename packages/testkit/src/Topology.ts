@@ -1,0 +1,317 @@
+/**
+ * What a fabric is made of, as plain data: hosts, their devices, and the ports, GIDs and limits of each.
+ *
+ * Every field but the names and numbers has a default. The defaults of a device are what Soft-RoCE reports on Linux 6.1.
+ *
+ * @since 0.1.0
+ */
+import * as Gid from "@effect-rdma/core/Gid"
+import * as Guid from "@effect-rdma/core/Guid"
+import * as Identifier from "@effect-rdma/core/Identifier"
+import * as Lid from "@effect-rdma/core/Lid"
+import * as LinkLayer from "@effect-rdma/core/LinkLayer"
+import * as Mtu from "@effect-rdma/core/Mtu"
+import * as NodeType from "@effect-rdma/core/NodeType"
+import * as PhysicalState from "@effect-rdma/core/PhysicalState"
+import * as PKey from "@effect-rdma/core/PKey"
+import * as PortState from "@effect-rdma/core/PortState"
+import * as TransportType from "@effect-rdma/core/TransportType"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+
+const or = <S extends Schema.Constraint>(schema: S, value: S["Encoded"]) =>
+  Schema.withDecodingDefault<S>(Effect.succeed(value))(schema)
+
+const unsigned = (bits: number) => Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 2 ** bits - 1 }))
+const u8 = (value: number) => or(unsigned(8), value)
+const u16 = (value: number) => or(unsigned(16), value)
+const u32 = (value: number) => or(unsigned(32), value)
+const count = (value: number) => or(unsigned(31), value)
+const u64 = (value: bigint) =>
+  or(Schema.BigInt.check(Schema.isBetweenBigInt({ minimum: 0n, maximum: 0xffff_ffff_ffff_ffffn })), value)
+
+const GuidInput = Schema.Union([Guid.Guid, Guid.GuidFromString])
+
+/**
+ * A GID of a port's table. `index` is its place there, by default its place in the list.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const GidRow = Schema.Struct({
+  gid: Gid.GidInput,
+  type: Schema.Literals(["ib", "roceV1", "roceV2"]),
+  index: Schema.optionalKey(Identifier.GidIndex),
+  ndevIfindex: u32(0)
+})
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export type GidRow = typeof GidRow.Type
+
+/**
+ * A port. `rate` is in Gb/s, as sysfs tells it to libibumad; `activeWidth` and `activeSpeed` say the same to verbs. The
+ * IP addresses that the connection manager knows a host by are the RoCE GIDs of its active Ethernet ports.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Port = Schema.Struct({
+  number: Identifier.AnyPortNumber,
+  linkLayer: LinkLayer.LinkLayer,
+  state: or(PortState.PortState, "active"),
+  physState: or(PhysicalState.PhysicalState, "linkUp"),
+  lid: or(Lid.Lid, 0),
+  lmc: u8(0),
+  smLid: or(Lid.Lid, 0),
+  smSl: u8(0),
+  gids: or(Schema.Array(GidRow), []),
+  gidTblLen: u16(1024),
+  pkeys: or(Schema.Array(PKey.PKey), [0xffff]),
+  rate: or(Schema.Int, 10),
+  maxMtu: or(Mtu.ReportedMtu, 4096),
+  activeMtu: or(Mtu.ReportedMtu, 1024),
+  maxMsgSz: u32(0x800000),
+  portCapFlags: u32(0x0001_0000),
+  maxVlNum: u8(1),
+  subnetTimeout: u8(0),
+  activeWidth: u8(1),
+  activeSpeed: u8(8),
+  flags: u8(0)
+})
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export type Port = typeof Port.Type
+
+/**
+ * What `ibv_query_device` reports, but for what follows from the rest of the device.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Attributes = Schema.Struct({
+  fwVer: or(Schema.String, ""),
+  maxMrSize: u64(0xffff_ffff_ffff_ffffn),
+  pageSizeCap: u64(0xffff_f000n),
+  vendorId: u32(0xffffff),
+  vendorPartId: u32(0),
+  hwVer: u32(0),
+  maxQp: count(1048560),
+  maxQpWr: count(1048576),
+  deviceCapFlags: u32(0x0122_3c76),
+  maxSge: count(32),
+  maxSgeRd: count(32),
+  maxCq: count(1048576),
+  maxCqe: count(32767),
+  maxMr: count(524287),
+  maxPd: count(1048576),
+  maxQpRdAtom: count(128),
+  maxEeRdAtom: count(0),
+  maxResRdAtom: count(258048),
+  maxQpInitRdAtom: count(128),
+  maxEeInitRdAtom: count(0),
+  atomicCap: or(Schema.Literals(["none", "hca", "glob"]), "hca"),
+  maxEe: count(0),
+  maxRdd: count(0),
+  maxMw: count(524287),
+  maxRawIpv6Qp: count(0),
+  maxRawEthyQp: count(0),
+  maxMcastGrp: count(8192),
+  maxMcastQpAttach: count(56),
+  maxTotalMcastQpAttach: count(458752),
+  maxAh: count(32767),
+  maxFmr: count(0),
+  maxMapPerFmr: count(0),
+  maxSrq: count(917503),
+  maxSrqWr: count(1048576),
+  maxSrqSge: count(27),
+  maxPkeys: u16(64),
+  localCaAckDelay: u8(15)
+})
+
+/**
+ * A device. `provider` says whose behaviour it has where providers differ:
+ *
+ * - `rxe` (Soft-RoCE) makes address handles in the kernel, which checks them, and has no thread or parent domains;
+ * - `mlx5` has both kinds of domain, makes InfiniBand address handles in user space, and refuses a port that it does not
+ *   have with NULL and no errno.
+ *
+ * `experimental` devices have the resource domains of MLNX_OFED.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Device = Schema.Struct({
+  name: Schema.NonEmptyString,
+  provider: or(Schema.Literals(["rxe", "mlx5"]), "rxe"),
+  experimental: or(Schema.Boolean, false),
+  nodeType: or(NodeType.NodeType, "ca"),
+  transport: or(TransportType.TransportType, "ib"),
+  guid: GuidInput,
+  attributes: or(Attributes, {}),
+  caType: or(Schema.String, ""),
+  hwVer: or(Schema.String, ""),
+  ports: or(Schema.Array(Port).check(unique("port", (port) => port.number)), [])
+})
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export type Device = typeof Device.Type
+
+/**
+ * A host. `rdma: false` is a kernel without RDMA modules, which is something else than one without devices.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Host = Schema.Struct({
+  name: Schema.NonEmptyString,
+  rdma: or(Schema.Boolean, true),
+  devices: or(Schema.Array(Device).check(unique("device", (device) => device.name)), [])
+})
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export type Host = typeof Host.Type
+
+/**
+ * A fabric: hosts that all reach each other.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Topology = Schema.Struct({
+  hosts: Schema.NonEmptyArray(Host).check(unique("host", (host) => host.name))
+})
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export type Topology = typeof Topology.Type
+
+/**
+ * A topology as people write it: fields with a default left out, GIDs as text.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Input = typeof Topology.Encoded
+
+/**
+ * A Soft-RoCE device of host number 1 to 254, with the GIDs of its link-local address and of `10.0.0.<number>`.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const softRoce = (name: string, hostNumber: number): typeof Device.Encoded => ({
+  name,
+  provider: "rxe",
+  guid: 0x5054_00ff_fe0a_0000n + BigInt(hostNumber),
+  ports: [{
+    number: 1,
+    linkLayer: "ethernet",
+    gids: [
+      { gid: `fe80::5054:ff:fe0a:${hostNumber.toString(16)}`, type: "roceV2", ndevIfindex: 3 },
+      { gid: `::ffff:10.0.0.${hostNumber}`, type: "roceV2", ndevIfindex: 3 }
+    ],
+    flags: 1
+  }]
+})
+
+/**
+ * An InfiniBand adapter of host number 1 to 254 like a ConnectX-6: port 1 active with the host number as LID, port 2
+ * without a cable. The subnet manager is at LID 1.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const connectX = (name: string, hostNumber: number): typeof Device.Encoded => {
+  const guid = 0x0002_c903_00a0_0000n + BigInt(hostNumber << 8)
+  const port = {
+    linkLayer: "infiniband",
+    gidTblLen: 8,
+    pkeys: [0xffff, 0x7fff],
+    rate: 200,
+    activeMtu: 4096,
+    maxMsgSz: 0x4000_0000,
+    portCapFlags: 0xa651_e848,
+    maxVlNum: 4,
+    subnetTimeout: 18,
+    activeWidth: 2,
+    activeSpeed: 64
+  } as const
+  const gid = (number: number): typeof GidRow.Encoded => ({
+    gid: Gid.fromParts(0xfe80_0000_0000_0000n, guid + BigInt(number)),
+    type: "ib"
+  })
+  return {
+    name,
+    provider: "mlx5",
+    guid,
+    caType: "MT4123",
+    hwVer: "0",
+    attributes: {
+      fwVer: "20.31.1014",
+      vendorId: 0x02c9,
+      vendorPartId: 4123,
+      maxQp: 262144,
+      maxQpWr: 32768,
+      maxCq: 16777216,
+      maxCqe: 4194303,
+      maxMr: 16777216,
+      maxPd: 16777216,
+      maxQpRdAtom: 16,
+      maxResRdAtom: 4194304,
+      maxQpInitRdAtom: 16,
+      maxSge: 30,
+      maxSgeRd: 30,
+      maxMw: 16777216,
+      maxMcastGrp: 2097152,
+      maxMcastQpAttach: 240,
+      maxTotalMcastQpAttach: 503316480,
+      maxAh: 2147483647,
+      maxSrq: 8388608,
+      maxSrqWr: 32767,
+      maxSrqSge: 31,
+      maxPkeys: 128,
+      localCaAckDelay: 16
+    },
+    ports: [
+      { ...port, number: 1, lid: hostNumber, smLid: 1, gids: [gid(1)] },
+      { ...port, number: 2, state: "down", physState: "polling", lid: 0xffff, gids: [gid(2)] }
+    ]
+  }
+}
+
+/**
+ * The default fabric: `host-a` (10.0.0.1) and `host-b` (10.0.0.2), each with `rxe0` and `mlx5_0`.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const twoHosts: Input = {
+  hosts: [
+    { name: "host-a", devices: [softRoce("rxe0", 1), connectX("mlx5_0", 1)] },
+    { name: "host-b", devices: [softRoce("rxe0", 2), connectX("mlx5_0", 2)] }
+  ]
+}
+
+// -----------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------
+
+function unique<A>(what: string, key: (row: A) => string | number) {
+  return Schema.makeFilter((rows: ReadonlyArray<A>) =>
+    new Set(rows.map(key)).size === rows.length || `a ${what} is there twice`
+  )
+}

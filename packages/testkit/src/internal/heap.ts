@@ -1,0 +1,92 @@
+import * as Pointer from "@effect-rdma/core/Pointer"
+import { FabricMisuse } from "../FabricMisuse.ts"
+
+/**
+ * The native objects that a test can see, named as the scoped modules name their handles.
+ */
+export type Kind =
+  | "DeviceList"
+  | "DeviceContext"
+  | "ProtectionDomain"
+  | "ParentDomain"
+  | "ThreadDomain"
+  | "AddressHandle"
+  | "ResourceDomain"
+  | "RdmaDevices"
+  | "EventChannel"
+  | "CmId"
+  | "CmEvent"
+  | "UmadLibrary"
+  | "UmadCa"
+  | "UmadPort"
+  | "CaDeviceList"
+
+/** What every native object has. One without a kind is not the caller's to release: nobody counts it. */
+export interface Native {
+  readonly kind: Kind | undefined
+  readonly device?: { readonly name: string; readonly plugged: boolean }
+}
+
+/** The native objects behind the pointers to one C struct. */
+export interface Store<Struct extends string, Value extends Native> {
+  readonly alloc: (value: Value) => Pointer.Pointer<Struct>
+  /** Throws `FabricMisuse` unless the pointer is of a live object of this struct. */
+  readonly get: (call: string, pointer: Pointer.Pointer<Struct>) => Value
+  readonly free: (call: string, pointer: Pointer.Pointer<Struct>) => Value
+  readonly values: () => Iterable<readonly [Pointer.Pointer<Struct>, Value]>
+}
+
+/** The address space of one process. */
+export interface Heap {
+  readonly store: <Struct extends string, Value extends Native>(struct: Struct) => Store<Struct, Value>
+  readonly objects: () => ReadonlyArray<readonly [bigint, Native]>
+}
+
+// Enough to name what a wrong pointer was; a process that runs for days must not grow.
+const remembered = 10_000
+
+const spacing = 0x40n
+
+/** No address is ever used twice, on any host that shares `addresses`. */
+export const make = (host: string, addresses: { next: bigint }): Heap => {
+  const live = new Map<bigint, readonly [struct: string, value: Native]>()
+  const dead = new Map<bigint, string>()
+
+  const problemOf = (struct: string, pointer: bigint): string => {
+    const address = `0x${pointer.toString(16)}`
+    const other = live.get(pointer)
+    if (other !== undefined) return `${address} is a ${other[0]}, not a ${struct}`
+    return `${address} ${dead.get(pointer) ?? `was never given out on ${host}`}: no live ${struct}`
+  }
+
+  const store = <Struct extends string, Value extends Native>(struct: Struct): Store<Struct, Value> => {
+    const values = new Map<Pointer.Pointer<Struct>, Value>()
+    const get = (call: string, pointer: Pointer.Pointer<Struct>): Value => {
+      const value = values.get(pointer)
+      if (value === undefined) throw new FabricMisuse({ call, problem: problemOf(struct, pointer) })
+      return value
+    }
+    return {
+      alloc: (value) => {
+        const pointer = Pointer.make<Struct>(addresses.next)
+        addresses.next += spacing
+        values.set(pointer, value)
+        live.set(pointer, [struct, value])
+        return pointer
+      },
+      get,
+      free: (call, pointer) => {
+        const value = get(call, pointer)
+        values.delete(pointer)
+        live.delete(pointer)
+        const oldest = dead.keys().next()
+        if (dead.size === remembered && oldest.done !== true) dead.delete(oldest.value)
+        dead.set(pointer, `was a ${value.kind ?? struct} until ${call}`)
+        return value
+      },
+      values: () => values
+    }
+  }
+
+  return { store, objects: () => Array.from(live, ([pointer, [, value]]) => [pointer, value] as const) }
+}

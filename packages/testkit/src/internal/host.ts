@@ -1,0 +1,84 @@
+import * as Gid from "@effect-rdma/core/Gid"
+import * as Identifier from "@effect-rdma/core/Identifier"
+import type * as Topology from "../Topology.ts"
+import * as Heap from "./heap.ts"
+
+/** A device of a running fabric. */
+export interface DeviceState {
+  readonly name: string
+  readonly description: Topology.Device
+  /** The number that the kernel gave it. */
+  readonly index: number
+  plugged: boolean
+  pds: number
+  ahs: number
+}
+
+export interface ContextState extends Heap.Native {
+  readonly device: DeviceState
+}
+
+/** One host, seen from the one process that runs there. */
+export interface HostState {
+  readonly name: string
+  readonly rdma: boolean
+  readonly heap: Heap.Heap
+  /** In the order of the kernel; an unplugged device is gone from here. */
+  devices: ReadonlyArray<DeviceState>
+  readonly contexts: Heap.Store<"ibv_context", ContextState>
+  /** Called when a device is unplugged. */
+  readonly onUnplug: Array<(device: DeviceState) => void>
+}
+
+export interface FabricState {
+  readonly hosts: ReadonlyMap<string, HostState>
+}
+
+export const make = (description: Topology.Host, addresses: { next: bigint }): HostState => {
+  const heap = Heap.make(description.name, addresses)
+  return {
+    name: description.name,
+    rdma: description.rdma,
+    heap,
+    devices: description.rdma
+      ? description.devices.map((description, index) => ({
+        name: description.name,
+        description,
+        index,
+        plugged: true,
+        pds: 0,
+        ahs: 0
+      }))
+      : [],
+    contexts: heap.store<"ibv_context", ContextState>("ibv_context"),
+    onUnplug: []
+  }
+}
+
+/** A GID of a table, with its place. */
+export interface PlacedGid extends Topology.GidRow {
+  readonly index: NonNullable<Topology.GidRow["index"]>
+}
+
+/** The GIDs of a port in the order of their places. */
+export const gidsOf = (port: Topology.Port): ReadonlyArray<PlacedGid> =>
+  port.gids
+    .map((row, place) => ({ ...row, index: row.index ?? Identifier.GidIndex.make(place) }))
+    .filter((row) => !Gid.isZero(row.gid))
+    .toSorted((self, that) => self.index - that.index)
+
+/** Where the host can be reached over Ethernet: a device and one of the addresses of its active ports. */
+export const addressesOf = (
+  host: HostState
+): ReadonlyArray<{ readonly device: DeviceState; readonly gid: Gid.Gid }> =>
+  host.devices.flatMap((device) =>
+    device.description.ports
+      .filter((port) => port.linkLayer === "ethernet" && port.state === "active")
+      .flatMap((port) => gidsOf(port).map(({ gid }) => ({ device, gid })))
+  )
+
+/** Whether any host answers to an address. */
+export const isReachable = (fabric: FabricState, gid: Gid.Gid): boolean =>
+  Array.from(fabric.hosts.values()).some((host) =>
+    addressesOf(host).some((address) => Gid.Equivalence(address.gid, gid))
+  )
