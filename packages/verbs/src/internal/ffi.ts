@@ -17,6 +17,7 @@ import * as Pointer from "@effect-rdma/core/Pointer"
 import * as ReturnConvention from "@effect-rdma/core/ReturnConvention"
 import * as TransportType from "@effect-rdma/core/TransportType"
 import * as Effect from "effect/Effect"
+import * as ReceivedDatagram from "../ReceivedDatagram.ts"
 import type { ListedDevice, Verbs } from "../Verbs.ts"
 import { VerbsError } from "../VerbsError.ts"
 import * as Codec from "./codec.ts"
@@ -215,7 +216,7 @@ export const make = Effect.fnUntraced(function*(
         const attributes = Layout.AhAttr.allocate()
         return Effect.map(
           ReturnConvention.minusOneErrno(
-            () => initAhFromWc(context, portNum, Codec.encodeReceived(received), received.grh ?? null, attributes),
+            () => initAhFromWc(context, portNum, Codec.encodeReceived(received), routingHeaderOf(received), attributes),
             (errno) => fail("ibv_init_ah_from_wc", errno, { portNum })
           ),
           () => Codec.decodeAddressHandleAttributes(attributes)
@@ -223,7 +224,7 @@ export const make = Effect.fnUntraced(function*(
       }),
     createAhFromWc: (pd, portNum, received) =>
       ReturnConvention.pointerOrErrno(
-        () => createAhFromWc(pd, Codec.encodeReceived(received), received.grh ?? null, portNum),
+        () => createAhFromWc(pd, Codec.encodeReceived(received), routingHeaderOf(received), portNum),
         (errno) => failAddressHandle("ibv_create_ah_from_wc", errno, portNum)
       ),
 
@@ -274,6 +275,10 @@ export const make = Effect.fnUntraced(function*(
 // -----------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------
+
+// The library reads the header also of a completion that says it has none.
+const routingHeaderOf = ({ grh }: ReceivedDatagram.ReceivedDatagram): Uint8Array =>
+  grh ?? new Uint8Array(ReceivedDatagram.routingHeaderBytes)
 
 const fail = (call: string, errno: number, input: VerbsError["input"] = {}, hint?: string): VerbsError =>
   call === "ibv_get_device_list" && errno === Errno.numberOf("ENOSYS")
