@@ -31,7 +31,7 @@ const recorded = lanes.flatMap((lane) => {
     : []
 })
 
-const lanesThatRan = lanes.filter((lane) => existsSync(join(records, `${lane}.jsonl`)))
+const lanesThatRan = new Set(lanes.filter((lane) => existsSync(join(records, `${lane}.jsonl`))))
 
 const before = existsSync(table) ? readFileSync(table, "utf8") : ""
 const cellBefore = (id: string, lane: (typeof lanes)[number]): string =>
@@ -41,13 +41,14 @@ const isOf = (row: PairRow) => (call: { readonly acquire: string; readonly relea
   row.acquire.includes(call.acquire) && row.release.includes(call.release)
 
 const laneCell = (row: PairRow, lane: (typeof lanes)[number]): string => {
-  if (!lanesThatRan.includes(lane)) return cellBefore(row.id, lane)
+  if (!lanesThatRan.has(lane)) return cellBefore(row.id, lane)
   return recorded.some((call) => call.lane === lane && isOf(row)(call)) ? "yes" : ""
 }
 
+const names = (functions: ReadonlyArray<string>): string => functions.map((name) => `\`${name}\``).join(" ")
+
 const line = (row: PairRow): string => {
   const modules = [...new Set(modelled.filter(isOf(row)).map(({ module }) => module))]
-  const names = (functions: ReadonlyArray<string>) => functions.map((name) => `\`${name}\``).join(" ")
   const cells = [
     row.id,
     names(row.acquire) + (row.since === undefined ? "" : ` (rdma-core ${row.since})`),
@@ -85,7 +86,7 @@ const text = [
 
 process.stdout.write(text)
 for (const lane of lanes) {
-  if (!lanesThatRan.includes(lane)) process.stdout.write(`not checked: the lane ${lane} has not run\n`)
+  if (!lanesThatRan.has(lane)) process.stdout.write(`not checked: the lane ${lane} has not run\n`)
 }
 if (process.argv.includes("--write")) {
   writeFileSync(table, text)

@@ -101,7 +101,8 @@ const laneTests = (lane: Lane, results: string, runner: ReadonlyArray<string>) =
     }
     return yield* tests(lane, results, runner)
   }).pipe(
-    Effect.catchTag("LaneError", (error) => Effect.as(Console.log(`\n--- ${lane}: ${error.message}`), isCi ? failed : skipped))
+    Effect.catchTag("LaneError", (error) =>
+      Effect.as(Console.log(`\n--- ${lane}: ${error.message}`), isCi ? failed : skipped))
   )
 
 const main = Effect.gen(function*() {
