@@ -48,6 +48,8 @@ const runInGuest = (
       kernel: yield* GuestKernel.get,
       script: guestScript(command, process.cwd(), [
         ...guestEnvironment(process.env),
+        // The guest has no network, so pnpm must not try to install there.
+        ["pnpm_config_verify_deps_before_run", "false"],
         ["EFFECT_RDMA_LANE", "softroce"]
       ]),
       out,

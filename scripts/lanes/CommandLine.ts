@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { LaneError, usage } from "./LaneError.ts"
+import { type LaneError, usage } from "./LaneError.ts"
 
 /** What a runner was asked: its own options, and the command that it runs with every argument as it was given. */
 export interface CommandLine<Name extends string> {

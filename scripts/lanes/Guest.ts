@@ -30,7 +30,7 @@ export const run = (
     const qemu = yield* start(options)
     const ready = yield* Deferred.make<void>()
     const result = yield* Deferred.make<number, LaneError>()
-    const console = new ConsoleText()
+    const kernelConsole = new ConsoleText()
 
     const complaints = yield* Effect.forkChild(Stream.mkString(Stream.decodeText(qemu.stderr)))
     const outputs = yield* Effect.forEach(
@@ -39,7 +39,7 @@ export const run = (
         forward(qemu.getOutputFd(fds.stderr), process.stderr),
         Stream.runForEach(Stream.decodeText(qemu.getOutputFd(fds.console)), (text) =>
           Effect.sync(() => {
-            console.add(text)
+            kernelConsole.add(text)
             if (options.showConsole) process.stderr.write(text)
           })),
         Stream.runForEach(Stream.splitLines(Stream.decodeText(qemu.getOutputFd(fds.reports))), (line) =>
@@ -54,7 +54,7 @@ export const run = (
       const status = yield* qemu.exitCode
       yield* Effect.forEach(outputs, Fiber.await)
       const complaint = lastLine(yield* Fiber.join(complaints))
-      const panic = console.panic()
+      const panic = kernelConsole.panic()
       return yield* Deferred.fail(
         result,
         laneBroke(
@@ -76,7 +76,7 @@ export const run = (
           Effect.fail(
             laneBroke(
               `the guest did not finish booting in ${options.bootSeconds} s; its last words: ${
-                console.last() || "none"
+                kernelConsole.last() || "none"
               }`
             )
           )
@@ -104,7 +104,7 @@ const start = (options: GuestOptions) =>
       "KILL",
       "--",
       "qemu-system-x86_64",
-      ...arguments_(options, script)
+      ...qemuArguments(options, script)
     ], {
       stdin: "ignore",
       stdout: "ignore",
@@ -118,25 +118,28 @@ const start = (options: GuestOptions) =>
     })
   })
 
-const arguments_ = (options: GuestOptions, script: string): ReadonlyArray<string> => [
-  ...["-M", "q35", "-cpu", "max", "-accel", "tcg,thread=multi", "-smp", "2", "-m", "4G"],
-  ...["-nodefaults", "-no-reboot", "-display", "none"],
-  ...["-kernel", options.kernel.kernel, "-initrd", options.kernel.initramfs],
-  // A kernel that went wrong ends at once instead of standing still.
-  ...["-append", "console=ttyS0 quiet mitigations=off panic=-1 oops=panic"],
-  ...Object.entries(fds).flatMap(([name, fd]) => ["-chardev", `socket,id=${name},fd=${fd}`]),
-  ...["-serial", "chardev:console", "-device", "virtio-serial-pci"],
-  ...(["stdout", "stderr", "reports"] as const).flatMap((name, index) => [
-    "-device",
-    `virtserialport,chardev=${name},nr=${index + 1},name=effect-rdma.${name}`
-  ]),
-  ...["-virtfs", "local,path=/,mount_tag=hostroot,security_model=none,readonly=on,multidevs=remap"],
-  ...["-fw_cfg", `name=opt/effect-rdma/command,file=${value(script)}`],
-  ...(options.out === undefined ? [] : [
-    ...["-virtfs", `local,path=${value(options.out)},mount_tag=out,security_model=none,multidevs=remap`],
-    ...["-fw_cfg", `name=opt/effect-rdma/out,string=${value(options.out)}`]
-  ])
-]
+const qemuArguments = (options: GuestOptions, script: string): ReadonlyArray<string> =>
+  [
+    ["-M", "q35", "-cpu", "max", "-accel", "tcg,thread=multi", "-smp", "2", "-m", "4G"],
+    ["-nodefaults", "-no-reboot", "-display", "none"],
+    ["-kernel", options.kernel.kernel, "-initrd", options.kernel.initramfs],
+    // A kernel that went wrong ends at once instead of standing still.
+    ["-append", "console=ttyS0 quiet mitigations=off panic=-1 oops=panic"],
+    Object.entries(fds).flatMap(([name, fd]) => ["-chardev", `socket,id=${name},fd=${fd}`]),
+    ["-serial", "chardev:console", "-device", "virtio-serial-pci"],
+    ["stdout", "stderr", "reports"].flatMap((name, index) => [
+      "-device",
+      `virtserialport,chardev=${name},nr=${index + 1},name=effect-rdma.${name}`
+    ]),
+    ["-virtfs", "local,path=/,mount_tag=hostroot,security_model=none,readonly=on,multidevs=remap"],
+    ["-fw_cfg", `name=opt/effect-rdma/command,file=${value(script)}`],
+    options.out === undefined ? [] : [
+      "-virtfs",
+      `local,path=${value(options.out)},mount_tag=out,security_model=none,multidevs=remap`,
+      "-fw_cfg",
+      `name=opt/effect-rdma/out,string=${value(options.out)}`
+    ]
+  ].flat()
 
 /** In QEMU's options a comma ends a value unless it is doubled. */
 const value = (text: string): string => text.replaceAll(",", ",,")

@@ -59,7 +59,7 @@ const newestCached = (cache: string) =>
   Effect.gen(function*() {
     const fs = yield* FileSystem.FileSystem
     const versions = (yield* fs.readDirectory(cache)).filter((name) => /^\d/.test(name))
-    return versions.sort((a, b) => a.localeCompare(b, "en", { numeric: true })).at(-1)
+    return versions.toSorted((a, b) => a.localeCompare(b, "en", { numeric: true })).at(-1)
   })
 
 /** Fetches and unpacks the kernel package aside and moves it into place whole, so the cache never holds half of one. */
@@ -78,9 +78,10 @@ const fetchKernel = (cache: string) =>
           : Effect.fail(error))
     )
     const version = name.slice("linux-image-".length)
-    const debs = (yield* fs.readDirectory(aside)).filter((file) => file.endsWith(".deb"))
+    const deb = (yield* fs.readDirectory(aside)).find((file) => file.endsWith(".deb"))
+    if (deb === undefined) return yield* laneBroke(`apt-get download ${name} left no package`)
     const unpacked = path.join(aside, "unpacked")
-    yield* checked("dpkg", ["-x", path.join(aside, debs[0]!), unpacked])
+    yield* checked("dpkg", ["-x", path.join(aside, deb), unpacked])
     yield* checked("depmod", ["-b", unpacked, version])
     yield* unpackImage(path.join(unpacked, "boot", `vmlinuz-${version}`), path.join(unpacked, "vmlinux"))
     yield* moveIntoPlace(unpacked, path.join(cache, version))

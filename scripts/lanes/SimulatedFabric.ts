@@ -1,5 +1,5 @@
-import type { PlatformError, Scope } from "effect"
-import { Effect, FileSystem, Path, Schedule, Stream } from "effect"
+import type { Path, PlatformError, Scope } from "effect"
+import { Effect, FileSystem, Schedule, Stream } from "effect"
 import { ChildProcess, type ChildProcessSpawner } from "effect/process"
 import { randomUUID } from "node:crypto"
 import { laneBroke, type LaneError } from "./LaneError.ts"
@@ -46,12 +46,17 @@ export const make = (
       OSM_CACHE_DIR: folder,
       OSM_TMP_DIR: folder
     })
-    yield* untilActive(fabric, topology, folder).pipe(
-      Effect.raceFirst(simulator),
-      Effect.raceFirst(manager),
+    let lastSeen = "none was seen"
+    const active = activePorts(fabric, topology, folder).pipe(
+      Effect.tapError((error) => Effect.sync(() => lastSeen = error.message)),
+      Effect.retry(Schedule.spaced("50 millis"))
+    )
+    yield* active.pipe(
+      Effect.raceFirst(simulator.ended),
+      Effect.raceFirst(manager.ended),
       Effect.timeoutOrElse({
         duration: `${startSeconds} seconds`,
-        orElse: () => Effect.fail(laneBroke(`the ports of the fabric did not become active in ${startSeconds} s`))
+        orElse: () => Effect.fail(laneBroke(`the fabric was not ready in ${startSeconds} s: ${lastSeen}`))
       })
     )
     return fabric
@@ -64,7 +69,7 @@ const clientLibrary = Effect.gen(function*() {
   return file ?? (yield* laneBroke("the package libumad2sim0 holds no libumad2sim.so"))
 })
 
-/** Starts a process that lives as long as the scope; the inner effect fails when it ends before. */
+/** Starts a process that lives as long as the scope; `ended` fails when it ends before. */
 const daemon = (name: string, args: ReadonlyArray<string>, folder: string, env: Record<string, string>) =>
   Effect.gen(function*() {
     const child = yield* ChildProcess.make("setpriv", ["--pdeathsig", "KILL", "--", name, ...args], {
@@ -81,14 +86,15 @@ const daemon = (name: string, args: ReadonlyArray<string>, folder: string, env: 
       Stream.runForEach((line) => Effect.sync(() => last = line.trim() || last)),
       Effect.forkScoped
     )
-    return child.exitCode.pipe(
+    const ended = child.exitCode.pipe(
       Effect.ignore,
       Effect.andThen(Effect.suspend(() => Effect.fail(laneBroke(`${name} ended early: ${last}`))))
     )
+    return { ended }
   })
 
 /** A port that is linked goes from Initializing over Armed to Active; one that is not linked stays Down. */
-const untilActive = (fabric: SimulatedFabric, topology: Topology, folder: string) =>
+const activePorts = (fabric: SimulatedFabric, topology: Topology, folder: string) =>
   Effect.gen(function*() {
     const reports = yield* Effect.forEach(topology.hosts, (host) =>
       // The library writes a folder of its own into the working directory.
@@ -96,5 +102,6 @@ const untilActive = (fabric: SimulatedFabric, topology: Topology, folder: string
     const states = reports.flatMap(({ stdout }) => [...stdout.matchAll(/^\s*State: (\S+)/gm)].map(([, state]) => state))
     const settled = states.length >= topology.hosts.length && states.every((s) => s === "Active" || s === "Down")
     if (settled && states.includes("Active")) return
-    return yield* laneBroke(`ports are ${states.join(", ")}; ibstat says: ${lastLine(reports[0]?.stderr ?? "")}`)
-  }).pipe(Effect.retry(Schedule.spaced("50 millis")))
+    const complaint = lastLine(reports.map(({ stderr }) => stderr).join(""))
+    return yield* laneBroke(`ports are ${states.join(", ") || "unknown"}${complaint && `; ibstat says: ${complaint}`}`)
+  })
