@@ -60,10 +60,14 @@ export interface PlacedGid extends Topology.GidRow {
   readonly index: NonNullable<Topology.GidRow["index"]>
 }
 
-/** The GIDs of a port in the order of their places. */
+/** The GIDs of a port in the order of their places. Each is a copy, as from a C library: the caller may write to it. */
 export const gidsOf = (port: Topology.Port): ReadonlyArray<PlacedGid> =>
   port.gids
-    .map((row, place) => ({ ...row, index: row.index ?? Identifier.GidIndex.make(place) }))
+    .map((row, place) => ({
+      ...row,
+      gid: Gid.fromBytes(row.gid),
+      index: row.index ?? Identifier.GidIndex.make(place)
+    }))
     .filter((row) => !Gid.isZero(row.gid))
     .toSorted((self, that) => self.index - that.index)
 

@@ -296,6 +296,10 @@ const unavailable = (call: string, errno: number) =>
 const portOf = (device: Host.DeviceState, portNum: Identifier.AnyPortNumber): Topology.Port | undefined =>
   device.description.ports.find((port) => port.number === portNum)
 
+/** A group of IPv6 or InfiniBand, or one of IPv4 (224.0.0.0/4) as a mapped address. */
+const isMulticast = (gid: Gid.Gid): boolean =>
+  Gid.isMulticast(gid) || (Gid.isIpv4Mapped(gid) && ((gid[12] ?? 0) & 0xf0) === 0xe0)
+
 /** The errno that refuses an address, 0 for NULL without one; measured on rxe of Linux 6.1, read in mlx5 of 44.0. */
 const refuseAddress = (
   fabric: Host.FabricState,
@@ -311,7 +315,7 @@ const refuseAddress = (
   if (grh.sgidIndex >= port.gidTblLen) return "EINVAL"
   const source = Host.gidsOf(port).find((row) => row.index === grh.sgidIndex)
   if (source === undefined) return "ENODATA"
-  if (!isEthernet || source.type === "roceV1" || Gid.isMulticast(grh.dgid)) return undefined
+  if (!isEthernet || source.type === "roceV1" || isMulticast(grh.dgid)) return undefined
   if (Gid.isIpv4Mapped(source.gid) !== Gid.isIpv4Mapped(grh.dgid)) {
     return Gid.isZero(grh.dgid) && !Gid.isIpv4Mapped(source.gid) ? "ENETUNREACH" : "EINVAL"
   }
@@ -331,8 +335,7 @@ const attributesOfSender = (
   if (grh === undefined) return Effect.succeed(attributes)
   const header = RoutingHeader.fromBytes(grh)
   if (header === undefined) return fail(call, "EPROTONOSUPPORT")
-  const isMulticast = header._tag === "Ipv4" ? ((header.dgid[12] ?? 0) & 0xf0) === 0xe0 : Gid.isMulticast(header.dgid)
-  if (isMulticast) return fail(call, "EINVAL")
+  if (isMulticast(header.dgid)) return fail(call, "EINVAL")
   const isRouted = header._tag === "Ipv4" || header.nextHeader === RoutingHeader.nextHeaderUdp
   if (!isRouted && header.nextHeader !== RoutingHeader.nextHeaderIb) return fail(call, "EPROTONOSUPPORT")
   const port = portOf(device, portNum)
