@@ -1,0 +1,77 @@
+import * as Identifier from "@effect-rdma/core/Identifier"
+import { assert, describe, it } from "@effect/vitest"
+import * as ConfigProvider from "effect/ConfigProvider"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as CaName from "../src/CaName.ts"
+import * as Umad from "../src/Umad.ts"
+import type { UmadError } from "../src/UmadError.ts"
+
+const anyPort = Identifier.AnyPortNumber.make(0)
+const firstPort = Identifier.AnyPortNumber.make(1)
+const nope = CaName.CaName.make("nope")
+
+describe("libibumad on a machine without RDMA", () => {
+  it.layer(Umad.Umad.layer)((it) => {
+    it.effect("has no adapter, and invents none", () =>
+      Effect.gen(function*() {
+        const umad = yield* Umad.Umad
+        yield* umad.init
+        assert.deepStrictEqual(yield* umad.getCasNames, [])
+        assert.deepStrictEqual(yield* umad.getCaDeviceList, { list: undefined, names: [] })
+        yield* umad.done
+      }))
+
+    it.effect("fails as the library does", () =>
+      Effect.gen(function*() {
+        const umad = yield* Umad.Umad
+        const failures = [
+          [umad.getPort(undefined, anyPort), "ENODEV", { portNum: 0 }],
+          [umad.getPort(nope, anyPort), "ENODEV", { caName: "nope", portNum: 0 }],
+          [umad.getPort(nope, firstPort), "EIO", { caName: "nope", portNum: 1 }],
+          [umad.getCa(undefined), "ENODEV", {}],
+          [umad.getCa(nope), "ENOENT", { caName: "nope" }]
+        ] as const
+        for (const [call, reason, input] of failures) {
+          const error = yield* Effect.flip<unknown, UmadError, never>(call)
+          assert.strictEqual(error.reason._tag, reason)
+          assert.deepStrictEqual(error.input, input)
+        }
+        const { message } = yield* Effect.flip(umad.getCa(nope))
+        assert.strictEqual(
+          message,
+          "umad_get_ca (caName nope): ENOENT (2): No such file or directory. " +
+            "No adapter has that name; ibstat -l lists them"
+        )
+      }))
+
+    it.effect("keeps nothing of a call that failed", () =>
+      Effect.gen(function*() {
+        const umad = yield* Umad.Umad
+        const cycle = Effect.all([
+          Effect.exit(umad.getPort(nope, firstPort)),
+          Effect.exit(umad.getCa(nope)),
+          umad.getCasNames
+        ])
+        yield* Effect.repeat(cycle, { times: 2000 })
+        const before = process.memoryUsage().rss
+        yield* Effect.repeat(cycle, { times: 20_000 })
+        // The structs of these calls have more than 6 MB together.
+        assert.isBelow(process.memoryUsage().rss - before, 3 << 20)
+      }))
+  })
+
+  it.effect("says what is missing when the library is not found", () =>
+    Effect.gen(function*() {
+      const path = "/nowhere/libibumad.so.3"
+      const byPath = yield* Effect.flip(Layer.build(Umad.Umad.layerFromPath(path)))
+      assert.strictEqual(byPath._tag, "LibraryNotFound")
+      assert.include(byPath.message, path)
+      assert.include(byPath.message, "apt-get install libibumad3")
+      const byVariable = yield* Layer.build(Layer.fresh(Umad.Umad.layer)).pipe(
+        Effect.provide(ConfigProvider.layer(ConfigProvider.fromEnvRecord({ EFFECT_RDMA_LIBIBUMAD: path }))),
+        Effect.flip
+      )
+      assert.include(byVariable.message, path)
+    }))
+})
