@@ -1,0 +1,6 @@
+import { UmadConformance } from "@effect-rdma/testkit"
+import { describe } from "@effect/vitest"
+import { umadOnEthernetFabric, umadOnFabric } from "./lanes.ts"
+
+describe("InfiniBand", () => UmadConformance.suite(umadOnFabric))
+describe("Ethernet", () => UmadConformance.suite(umadOnEthernetFabric))
