@@ -118,7 +118,9 @@ export class Fabric extends Context.Service<Fabric, {
  * @category layers
  * @since 0.1.0
  */
-export const layer: Layer.Layer<Fabric | Seams> = Layer.suspend(() => Layer.orDie(layerFrom(Topology.twoHosts)))
+export const layer: Layer.Layer<Fabric | Seams> = Layer.fresh(
+  Layer.suspend(() => Layer.orDie(layerFrom(Topology.twoHosts)))
+)
 
 /**
  * {@link layer} of another topology, with the libraries of its first host.
@@ -139,6 +141,18 @@ export const layerFrom = (topology: Topology.Input): Layer.Layer<Fabric | Seams,
 
 /**
  * The libraries of another host of the same fabric.
+ *
+ * ```ts
+ * import { Fabric } from "@effect-rdma/testkit"
+ * import { DeviceContext } from "@effect-rdma/verbs"
+ * import { Effect } from "effect"
+ *
+ * const bothEnds = Effect.gen(function*() {
+ *   const here = yield* DeviceContext.openByName("rxe0")
+ *   const there = yield* DeviceContext.openByName("rxe0").pipe(Effect.provide(Fabric.host("host-b")))
+ *   return [here, there] as const
+ * }).pipe(Effect.scoped, Effect.provide(Fabric.layer))
+ * ```
  *
  * @category layers
  * @since 0.1.0

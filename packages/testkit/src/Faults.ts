@@ -202,14 +202,11 @@ export const inject =
 export const layer =
   (faults: ReadonlyArray<Fault>) =>
   <ROut, E, RIn>(self: Layer.Layer<ROut, E, RIn>): Layer.Layer<ROut | Injection, E, RIn> =>
-    Layer.flatMap(
-      self,
-      (context) =>
-        Layer.effectContext(Effect.map(
-          start(faults),
-          (injection) => Context.add(injection.wrap(context), Injection, injection)
-        ))
-    )
+    Layer.fresh(Layer.flatMap(self, (context) =>
+      Layer.effectContext(Effect.map(
+        start(faults),
+        (injection) => Context.add(injection.wrap(context), Injection, injection)
+      ))))
 
 // -----------------------------------------------------------------------------
 // internal

@@ -22,7 +22,7 @@ interface ChannelState extends Heap.Native {
 
 interface IdState extends Heap.Native {
   readonly channel: ChannelState
-  state: "idle" | "resolving" | "bound"
+  state: "idle" | "resolving" | "bound" | "destroyed"
   boundTo: Host.DeviceState | undefined
   unacked: number
 }
@@ -65,6 +65,7 @@ export const make = (fabric: Host.FabricState, host: Host.HostState, scope: Scop
     })
 
   const finish = (id: Pointer.Pointer<"rdma_cm_id">, self: IdState, device: Host.DeviceState, status: number): void => {
+    if (self.state === "destroyed") return
     const outcome = device.plugged ? status : -Errno.numberOf("ENODEV")
     self.state = outcome === 0 ? "bound" : "idle"
     self.boundTo = outcome === 0 ? device : undefined
@@ -119,11 +120,13 @@ export const make = (fabric: Host.FabricState, host: Host.HostState, scope: Scop
     destroyId: (id) =>
       Effect.sync(() => {
         const call = "rdma_destroy_id"
-        const { channel, unacked } = ids.get(call, id)
+        const self = ids.get(call, id)
+        const { channel, unacked } = self
         if (unacked > 0) {
           throw new FabricMisuse({ call, problem: `would hang: ${unacked} event(s) of the id are not acked` })
         }
         ids.free(call, id)
+        self.state = "destroyed"
         channel.ids--
         const others = channel.pending.filter((event) => event.id !== id)
         channel.pending.splice(0, Infinity, ...others)
@@ -132,10 +135,7 @@ export const make = (fabric: Host.FabricState, host: Host.HostState, scope: Scop
     resolveAddr: (id, source, destination, timeoutMillis) =>
       Effect.suspend(() => {
         const call = "rdma_resolve_addr"
-        const input = {
-          ...(source === undefined ? {} : { source: NetAddress.formatInet(source) }),
-          destination: NetAddress.formatInet(destination)
-        }
+        const input = { ...(source === undefined ? {} : { source }), destination, timeoutMillis }
         const self = ids.get(call, id)
         if (self.state !== "idle" || (source !== undefined && source._tag !== destination._tag)) {
           return fail(call, "EINVAL", input)
@@ -152,10 +152,7 @@ export const make = (fabric: Host.FabricState, host: Host.HostState, scope: Scop
         const answers = isLocal || Host.isReachable(fabric, to)
         self.state = "resolving"
         return Effect.sleep(answers ? resolutionMillis : Math.max(0, timeoutMillis)).pipe(
-          Effect.andThen(Effect.sync(() => {
-            const isDestroyed = !Array.from(ids.values()).some(([, value]) => value === self)
-            if (!isDestroyed) finish(id, self, route.device, answers ? 0 : -Errno.numberOf("ETIMEDOUT"))
-          })),
+          Effect.andThen(Effect.sync(() => finish(id, self, route.device, answers ? 0 : -Errno.numberOf("ETIMEDOUT")))),
           Effect.forkIn(scope, { startImmediately: true }),
           Effect.asVoid
         )

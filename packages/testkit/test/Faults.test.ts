@@ -1,0 +1,185 @@
+import * as Pointer from "@effect-rdma/core/Pointer"
+import * as CmId from "@effect-rdma/rdmacm/CmId"
+import * as EventChannel from "@effect-rdma/rdmacm/EventChannel"
+import * as RdmaDevices from "@effect-rdma/rdmacm/RdmaDevices"
+import * as Fabric from "@effect-rdma/testkit/Fabric"
+import * as Faults from "@effect-rdma/testkit/Faults"
+import * as CaDeviceList from "@effect-rdma/umad/CaDeviceList"
+import { Umad } from "@effect-rdma/umad/Umad"
+import * as UmadCa from "@effect-rdma/umad/UmadCa"
+import * as UmadLibrary from "@effect-rdma/umad/UmadLibrary"
+import * as UmadPort from "@effect-rdma/umad/UmadPort"
+import * as AddressHandle from "@effect-rdma/verbs/AddressHandle"
+import * as DeviceContext from "@effect-rdma/verbs/DeviceContext"
+import * as ProtectionDomain from "@effect-rdma/verbs/ProtectionDomain"
+import * as ResourceDomain from "@effect-rdma/verbs/ResourceDomain"
+import { Verbs } from "@effect-rdma/verbs/Verbs"
+import { assert, describe, it } from "@effect/vitest"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import { assertRefused } from "./observe.ts"
+
+const peer = { portNum: 1, grh: { dgid: "::ffff:10.0.0.2", sgidIndex: 1 } } as const
+
+const twoHandles = Effect.gen(function*() {
+  const context = yield* DeviceContext.openByName("rxe0")
+  const pd = yield* ProtectionDomain.alloc(context)
+  yield* AddressHandle.make(pd, peer)
+  yield* AddressHandle.make(pd, peer)
+})
+
+/** Something of all three libraries. */
+const everything = Effect.gen(function*() {
+  const context = yield* DeviceContext.openByName("mlx5_0")
+  yield* ResourceDomain.make(context, { threadModel: "single", msgModel: "forceLowLatency" })
+  const pd = yield* ProtectionDomain.alloc(context)
+  yield* AddressHandle.make(pd, { portNum: 1, dlid: 2 })
+  yield* RdmaDevices.get
+  const channel = yield* EventChannel.make()
+  yield* CmId.make(channel, "tcp")
+  const library = yield* UmadLibrary.init()
+  yield* CaDeviceList.get(library)
+  yield* UmadCa.get(library)
+  yield* UmadPort.get(library)
+})
+
+const isRelease = (call: string): boolean => /dealloc|destroy|close|release|done/.test(call)
+
+const objects = Effect.flatMap(Fabric.Fabric, (fabric) => fabric.objects)
+
+describe("Faults", () => {
+  it.effect("the n-th call fails with the errno, the others are made", () =>
+    Effect.gen(function*() {
+      const faulty = twoHandles.pipe(
+        Effect.scoped,
+        Faults.inject(Faults.make([{ call: "ibv_create_ah", nth: 2, errno: "ENOMEM" }]))
+      )
+      yield* assertRefused(Effect.catchTag(faulty, "SchemaError", Effect.die), "ibv_create_ah", "ENOMEM")
+      const { calls } = yield* Fabric.Fabric
+      const made = (yield* calls).filter(({ call }) => call === "ibv_create_ah")
+      assert.strictEqual(made.length, 1)
+      assert.deepStrictEqual(yield* objects, [])
+    }).pipe(Effect.provide(Fabric.layer)))
+
+  it.effect("errno 0 is NULL without an errno", () =>
+    Effect.gen(function*() {
+      const error = yield* Verbs.use(({ getDeviceList }) => getDeviceList).pipe(
+        Faults.inject(Faults.make([{ call: "ibv_get_device_list", nth: 1, errno: 0 }])),
+        Effect.flip
+      )
+      assert.strictEqual(error.reason._tag, "UnknownErrno")
+      assert.strictEqual(error.reason.errno, 0)
+    }).pipe(Effect.provide(Fabric.layer)))
+
+  it.effect("each library fails with its own error", () =>
+    Effect.gen(function*() {
+      const faulty = Faults.inject(Faults.make([
+        { call: "ibv_open_device", nth: 1, errno: "EACCES" },
+        { call: "rdma_create_event_channel", nth: 1, errno: "EMFILE" },
+        { call: "umad_get_port", nth: 1, errno: "EIO" }
+      ]))
+      const tags = Effect.gen(function*() {
+        const umad = yield* UmadLibrary.init()
+        return [
+          yield* Effect.flip(DeviceContext.openByName("rxe0")),
+          yield* Effect.flip(EventChannel.make()),
+          yield* Effect.flip(UmadPort.get(umad))
+        ].map(({ _tag }) => _tag)
+      })
+      assert.deepStrictEqual(yield* faulty(tags), ["VerbsError", "RdmaCmError", "UmadError"])
+    }).pipe(Effect.provide(Fabric.layer)))
+
+  it.effect("a failed release is in the exit, and what was not released is still there", () =>
+    Effect.gen(function*() {
+      const exit = yield* twoHandles.pipe(
+        Effect.scoped,
+        Faults.inject(Faults.make([{ call: "ibv_close_device", nth: 1, errno: "EINVAL" }])),
+        Effect.exit
+      )
+      assert(Exit.isFailure(exit))
+      assert.match(Cause.pretty(exit.cause), /ibv_close_device did not release DeviceContext/)
+      assert.deepStrictEqual((yield* objects).map(({ kind }) => kind), ["DeviceContext"])
+    }).pipe(Effect.provide(Fabric.layer)))
+
+  it.effect("counts from the start at each run", () =>
+    Effect.gen(function*() {
+      const faulty = twoHandles.pipe(
+        Effect.scoped,
+        Faults.inject(Faults.make([{ call: "ibv_create_ah", nth: 2, errno: "EBUSY" }])),
+        Effect.exit
+      )
+      assert.isTrue(Exit.isFailure(yield* faulty))
+      assert.isTrue(Exit.isFailure(yield* faulty))
+    }).pipe(Effect.provide(Fabric.layer)))
+
+  it.effect("tells every call, those that cannot fail too, and what failed", () =>
+    Effect.gen(function*() {
+      const injection = yield* Faults.start(Faults.make([{ call: "ibv_alloc_pd", nth: 1, errno: "ENOMEM" }]))
+      yield* twoHandles.pipe(Effect.scoped, Faults.injectInto(injection), Effect.exit)
+      assert.deepStrictEqual(yield* injection.calls, [
+        { call: "ibv_get_device_list", canFail: true, failedWith: undefined },
+        { call: "ibv_open_device", canFail: true, failedWith: undefined },
+        { call: "ibv_free_device_list", canFail: false, failedWith: undefined },
+        { call: "ibv_alloc_pd", canFail: true, failedWith: 12 },
+        { call: "ibv_close_device", canFail: true, failedWith: undefined }
+      ])
+      assert.strictEqual(yield* injection.fallible, 4)
+    }).pipe(Effect.provide(Fabric.layer)))
+
+  it.effect("every single failure of a program: nothing is left, or the release that failed is named", () =>
+    Effect.gen(function*() {
+      const dry = yield* Faults.start([])
+      yield* everything.pipe(Effect.scoped, Faults.injectInto(dry), Effect.provide(Fabric.layer))
+      const runs = yield* dry.fallible
+      assert.isAtLeast(runs, 25)
+      for (let nth = 1; nth <= runs; nth++) {
+        yield* Effect.gen(function*() {
+          const injection = yield* Faults.start(Faults.onEach(nth, "EINVAL"))
+          const exit = yield* everything.pipe(Effect.scoped, Faults.injectInto(injection), Effect.exit)
+          const failed = (yield* injection.calls).find(({ failedWith }) => failedWith !== undefined)
+          assert(failed !== undefined && Exit.isFailure(exit))
+          if (isRelease(failed.call)) assert.include(Cause.pretty(exit.cause), `${failed.call} did not release`)
+          else assert.deepStrictEqual(yield* objects, [], failed.call)
+        }).pipe(Effect.provide(Fabric.layer))
+      }
+    }))
+
+  it.effect("works on a layer, and on the layer of one library", () =>
+    Effect.gen(function*() {
+      const injection = yield* Faults.Injection
+      yield* assertRefused(Umad.use(({ getCasNames }) => getCasNames), "umad_get_cas_names", "ENOMEM")
+      yield* Verbs.use(({ getDeviceList }) => getDeviceList)
+      assert.strictEqual(yield* injection.fallible, 2)
+    }).pipe(Effect.provide(
+      Fabric.layer.pipe(Faults.layer(Faults.make([{ call: "umad_get_cas_names", nth: 1, errno: "ENOMEM" }])))
+    )))
+
+  it.effect("works on a mock", () =>
+    Effect.gen(function*() {
+      const verbs = yield* Verbs
+      const pd = Pointer.make<"ibv_pd">(0x10n)
+      yield* verbs.deallocPd(pd)
+      yield* assertRefused(verbs.deallocPd(pd), "ibv_dealloc_pd", "EBUSY")
+      yield* verbs.deallocPd(pd)
+    }).pipe(Effect.provide(
+      Layer.mock(Verbs, { deallocPd: () => Effect.void }).pipe(
+        Faults.layer(Faults.make([{ call: "ibv_dealloc_pd", nth: 2, errno: "EBUSY" }]))
+      )
+    )))
+
+  it("a C function that returns nothing cannot be made to fail", () => {
+    const faults: ReadonlyArray<Faults.Fault> = [
+      // @ts-expect-error void
+      { call: "ibv_free_device_list", nth: 1, errno: "EIO" },
+      // @ts-expect-error void
+      { call: "rdma_destroy_event_channel", nth: 1, errno: "EIO" },
+      // @ts-expect-error no C function
+      { call: "ibv_frobnicate", nth: 1, errno: "EIO" },
+      // @ts-expect-error no errno
+      { call: "ibv_alloc_pd", nth: 1, errno: "ENOPE" }
+    ]
+    assert.strictEqual(faults.length, 4)
+  })
+})
