@@ -88,6 +88,7 @@ class Node<out Raw> implements Ledger.Entry {
   readonly kind: string
   readonly pair: Ledger.Pair
   readonly ownership: "owned" | "borrowed"
+  readonly cannotRefuse: boolean
   readonly parents: ReadonlyArray<Node<unknown>>
   readonly site: CreationSite.CreationSite | undefined
   readonly ledger: Ledger.Ledger
@@ -99,6 +100,7 @@ class Node<out Raw> implements Ledger.Entry {
     this.kind = fields.kind
     this.pair = fields.pair
     this.ownership = fields.ownership
+    this.cannotRefuse = fields.cannotRefuse
     this.parents = fields.parents
     this.site = fields.site
     this.ledger = fields.ledger
@@ -109,7 +111,14 @@ class Node<out Raw> implements Ledger.Entry {
   }
 }
 
-type NodeFields = "kind" | "pair" | "ownership" | "parents" | "site" | "ledger" | "scope" | "raw" | "releaseRaw"
+type NodeFields =
+  | Exclude<keyof Ledger.Entry, "name" | "state">
+  | "cannotRefuse"
+  | "parents"
+  | "ledger"
+  | "scope"
+  | "raw"
+  | "releaseRaw"
 
 /**
  * What {@link make} needs to pair a create with its destroy.
@@ -128,6 +137,11 @@ export interface Options<Kind extends string, Raw, Fields extends object, E, R> 
   readonly uses?: ReadonlyArray<Any>
   /** A borrowed resource is listed and released in order, but its native object is not ours to destroy. */
   readonly ownership?: "owned" | "borrowed"
+  /**
+   * The C function returns nothing and would free the object under what still lives on it. When a child could not be
+   * released, it is not called, and this resource is a failed release too.
+   */
+  readonly cannotRefuse?: boolean
   readonly acquire: Effect.Effect<Raw, E, R>
   readonly release: (raw: Raw) => Effect.Effect<void, NativeError.NativeError>
   /** What the handle carries; it stays readable after the release. `self` may be kept, not read. */
@@ -159,6 +173,7 @@ export const make = <Kind extends string, Raw, Fields extends object, E, R = nev
         kind: options.kind,
         pair: options.pair,
         ownership: options.ownership ?? "owned",
+        cannotRefuse: options.cannotRefuse ?? false,
         parents,
         site: fiber.getRef(CreationSite.CaptureSites) ? options.site : undefined,
         ledger: parents[0]?.ledger ?? fiber.getRef(Ledger.Ledger),
@@ -301,7 +316,10 @@ const releaseAfterOthers = Effect.fnUntraced(function*(node: Node<unknown>) {
   for (const child of Array.from(node.children).toReversed()) {
     exits.push(yield* Effect.exit(release(child, `with its parent ${node.name}`)))
   }
-  exits.push(yield* Effect.exit(releaseAlone(node)))
+  const isRefused = node.cannotRefuse && node.children.size > 0
+  exits.push(
+    yield* Effect.exit(isRefused ? settle(node, Exit.die("not called while a child lives")) : releaseAlone(node))
+  )
   return yield* Exit.asVoidAll(exits)
 })
 

@@ -25,6 +25,7 @@ const makeLibrary = () => {
       readonly acquire?: Effect.Effect<unknown, NativeError.NativeError>
       readonly release?: Effect.Effect<void, NativeError.NativeError>
       readonly ownership?: "owned" | "borrowed"
+      readonly cannotRefuse?: boolean
     } = {}
   ): Effect.Effect<
     Resource.Resource<"Thing", string> & { readonly label: string },
@@ -37,6 +38,7 @@ const makeLibrary = () => {
       site: CreationSite.capture(make),
       parents,
       ownership: options.ownership ?? "owned",
+      cannotRefuse: options.cannotRefuse ?? false,
       acquire: Effect.suspend(() => {
         log.push(`+${name}`)
         return Effect.as(options.acquire ?? Effect.void, name)
@@ -240,6 +242,23 @@ describe("Resource", () => {
         ["Thing#1", "leaked"],
         ["Thing#2", "leaked"]
       ])
+    }).pipe(Effect.provide(Ledger.layer)))
+
+  it.effect("a release that cannot refuse is not called while a child lives", () =>
+    Effect.gen(function*() {
+      const { log, make } = makeLibrary()
+      const exit = yield* Effect.exit(Effect.scoped(Effect.gen(function*() {
+        const parent = yield* make("parent", [], { cannotRefuse: true })
+        yield* make("child", [parent], { release: Effect.fail(errorOf("thing_destroy", 16)) })
+      })))
+      assert.deepStrictEqual(log, ["+parent", "+child", "-child"])
+      const errors = Exit.isFailure(exit)
+        ? exit.cause.reasons.map((reason) => reason._tag === "Die" && reason.defect)
+        : []
+      assert.match(
+        String(errors[1]),
+        /did not release Thing#1 .*not called while a child lives; still alive on it: Thing#2/
+      )
     }).pipe(Effect.provide(Ledger.layer)))
 
   it.effect("a failed release is never run again", () =>

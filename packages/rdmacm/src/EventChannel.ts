@@ -38,6 +38,7 @@ export const make = (): Effect.Effect<EventChannel, RdmaCmError, RdmaCm.RdmaCm |
       pair: ["rdma_create_event_channel", "rdma_destroy_event_channel"],
       site,
       parents: [],
+      cannotRefuse: true,
       acquire: cm.createEventChannel,
       release: cm.destroyEventChannel,
       fields: () => ({ cm })

@@ -1,0 +1,342 @@
+/**
+ * Random programs over every kind of resource on the fabric: random parents, in inner and outer scopes, on concurrent
+ * fibers, with failures at any call (creates and releases), a device unplugged and an interruption at any point. None may
+ * leak, release twice, release a child after its parent, or see EBUSY from order: the fabric dies with `FabricMisuse`
+ * for what the C libraries do not survive, and knows what is still there at the end.
+ */
+import { Errno, Ledger, ReleaseError, Resource } from "@effect-rdma/core"
+import { CmId, EventChannel, RdmaCm, RdmaDevices } from "@effect-rdma/rdmacm"
+import { Fabric, Faults } from "@effect-rdma/testkit"
+import { CaDeviceList, Umad, UmadCa, UmadLibrary, UmadPort } from "@effect-rdma/umad"
+import {
+  AddressHandle,
+  DeviceContext,
+  DeviceList,
+  ParentDomain,
+  ProtectionDomain,
+  type ProtectionDomain as PD,
+  ResourceDomain,
+  ThreadDomain,
+  Verbs
+} from "@effect-rdma/verbs"
+import { afterAll, assert, describe, it } from "@effect/vitest"
+import { Arbitrary, Cause, Context, Effect, Exit, Fiber, Schema, Scope } from "effect"
+import * as Calls from "../src/internal/calls.ts"
+
+const Pick = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 7 }))
+
+/** What a program can make. Each is made on the handles that `parent` picks among those there are, dead ones included. */
+const Kind = Schema.Literals([
+  "DeviceList",
+  "DeviceContext",
+  "RdmaDevices",
+  "ProtectionDomain",
+  "ThreadDomain",
+  "ParentDomain",
+  "AddressHandle",
+  "ReceivedAddressHandle",
+  "ResourceDomain",
+  "EventChannel",
+  "CmId",
+  "UmadLibrary",
+  "UmadPort",
+  "UmadCa",
+  "CaDeviceList"
+])
+
+const Make = Schema.Struct({ make: Kind, parent: Pick, other: Pick, scope: Pick })
+
+// Makes are what most of a program does.
+const Step = Schema.Union([
+  Make,
+  Make,
+  Make,
+  Make,
+  Make,
+  Make,
+  Schema.Struct({ openScopeIn: Pick }),
+  Schema.Struct({ closeScope: Pick }),
+  Schema.Struct({ waitForEvent: Pick }),
+  Schema.Struct({ unplug: Schema.Literals(["rxe0", "mlx5_0"]) })
+])
+type Step = typeof Step.Type
+
+const FaultAt = Schema.Struct({
+  nth: Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 60 })),
+  errno: Schema.Literals(["ENOMEM", "EBUSY", "EINVAL", "EOPNOTSUPP", 0])
+})
+
+interface Program {
+  readonly strands: ReadonlyArray<ReadonlyArray<Step>>
+  readonly faults: ReadonlyArray<Faults.Fault>
+  readonly interruptAfter: number
+  readonly slow: boolean
+}
+
+const Program: Arbitrary.Arbitrary<Program> = Arbitrary.all({
+  // Two fibers over the same handles and scopes.
+  strands: Arbitrary.array(Arbitrary.array(Arbitrary.schema(Step), { minLength: 5, maxLength: 30 }), {
+    minLength: 1,
+    maxLength: 2
+  }),
+  faults: Arbitrary.array(Arbitrary.schema(FaultAt), { minLength: 0, maxLength: 3 }),
+  // After so many turns of the event loop; past the end of most programs it interrupts nothing.
+  interruptAfter: Arbitrary.schema(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 60 }))),
+  // A seam that takes a turn before and after each call, as an asynchronous one would.
+  slow: Arbitrary.schema(Schema.Boolean)
+})
+
+interface World {
+  readonly lists: Array<DeviceList.DeviceList>
+  readonly contexts: Array<DeviceContext.DeviceContext>
+  readonly protectionDomains: Array<PD.ProtectionDomain>
+  readonly threadDomains: Array<ThreadDomain.ThreadDomain>
+  readonly domains: Array<PD.AnyDomain>
+  readonly channels: Array<EventChannel.EventChannel>
+  readonly libraries: Array<UmadLibrary.UmadLibrary>
+  readonly scopes: Array<Scope.Closeable>
+  readonly defects: Array<unknown>
+  readonly unplugged: Set<string>
+}
+
+const slowly = { fallible: turnAround, infallible: turnAround }
+function turnAround<A, E>(_call: unknown, _args: ReadonlyArray<unknown>, run: Effect.Effect<A, E>) {
+  return Effect.andThen(Effect.yieldNow, Effect.ensuring(run, Effect.yieldNow))
+}
+
+const slowSeams = (context: Context.Context<Fabric.Seams>): Context.Context<Fabric.Seams> =>
+  Context.make(Verbs.Verbs, Calls.interceptVerbs(Context.get(context, Verbs.Verbs), slowly)).pipe(
+    Context.add(RdmaCm.RdmaCm, Calls.interceptRdmaCm(Context.get(context, RdmaCm.RdmaCm), slowly)),
+    Context.add(Umad.Umad, Calls.interceptUmad(Context.get(context, Umad.Umad), slowly))
+  )
+
+const pick = <A>(from: ReadonlyArray<A>, index: number): A | undefined => from[index % from.length]
+
+const kept = <A, E, R>(into: Array<A>, make: Effect.Effect<A, E, R>) =>
+  Effect.map(make, (handle) => {
+    into.push(handle)
+  })
+
+const onParent = <A, B, E, R>(parent: A | undefined, make: (parent: A) => Effect.Effect<B, E, R>) =>
+  parent === undefined ? Effect.void : Effect.asVoid(make(parent))
+
+const make = (
+  world: World,
+  step: typeof Make.Type
+): Effect.Effect<void, { readonly message: string }, Fabric.Seams | Scope.Scope> => {
+  const context = pick(world.contexts, step.parent)
+  const domain = pick(world.domains, step.parent)
+  const library = pick(world.libraries, step.parent)
+  switch (step.make) {
+    case "DeviceList":
+      return kept(world.lists, DeviceList.get())
+    case "DeviceContext": {
+      const device = pick(pick(world.lists, step.parent)?.devices ?? [], step.other)
+      return kept(
+        world.contexts,
+        device === undefined
+          ? DeviceContext.openByName(step.other % 2 === 0 ? "rxe0" : "mlx5_0")
+          : DeviceContext.open(device)
+      )
+    }
+    case "RdmaDevices":
+      return Effect.map(RdmaDevices.get, (contexts) => {
+        world.contexts.push(...contexts)
+      })
+    case "ProtectionDomain":
+      return onParent(context, (context) =>
+        Effect.map(ProtectionDomain.alloc(context), (domain) => {
+          world.protectionDomains.push(domain)
+          world.domains.push(domain)
+        }))
+    case "ThreadDomain":
+      return onParent(context, (context) => kept(world.threadDomains, ThreadDomain.alloc(context)))
+    case "ParentDomain":
+      return onParent(
+        pick(world.protectionDomains, step.parent),
+        (domain) => kept(world.domains, ParentDomain.alloc(domain, pick(world.threadDomains, step.other)))
+      )
+    case "AddressHandle":
+      return onParent(domain, (domain) =>
+        AddressHandle.make(
+          domain,
+          domain.context.name === "rxe0"
+            ? { portNum: 1, grh: { dgid: "::ffff:10.0.0.2", sgidIndex: 1 } }
+            : { portNum: 1, dlid: 2 }
+        ))
+    case "ReceivedAddressHandle":
+      return onParent(domain, (domain) => AddressHandle.fromReceived(domain, 1, { slid: 2, sl: 0, dlidPathBits: 0 }))
+    case "ResourceDomain":
+      return onParent(
+        context,
+        (context) =>
+          ResourceDomain.make(context, step.other % 2 === 0 ? { threadModel: "single" } : { msgModel: "lowLatency" })
+      )
+    case "EventChannel":
+      return kept(world.channels, EventChannel.make())
+    case "CmId":
+      return onParent(pick(world.channels, step.parent), (channel) => CmId.make(channel, "tcp"))
+    case "UmadLibrary":
+      return kept(world.libraries, UmadLibrary.init())
+    case "UmadPort":
+      return onParent(library, (library) => UmadPort.get(library))
+    case "UmadCa":
+      return onParent(library, (library) => UmadCa.get(library))
+    case "CaDeviceList":
+      return onParent(library, (library) => CaDeviceList.get(library))
+  }
+}
+
+/** Runs an effect and notes its defects, even when it is interrupted; typed errors are what faults are for. */
+const noting = <A, E, R>(world: World, effect: Effect.Effect<A, E, R>): Effect.Effect<void, never, R> =>
+  Effect.onExit(effect, (exit) =>
+    Effect.sync(() => {
+      if (Exit.isSuccess(exit)) return
+      for (const reason of exit.cause.reasons) if (reason._tag === "Die") world.defects.push(reason.defect)
+    })).pipe(
+      Effect.catchCause((cause) => Cause.hasInterrupts(cause) ? Effect.interrupt : Effect.void),
+      Effect.asVoid
+    )
+
+const run = (
+  world: World,
+  step: Step
+): Effect.Effect<void, never, Fabric.Fabric | Fabric.Seams> => {
+  const scopes = world.scopes.length
+  if ("make" in step) {
+    const scope = pick(world.scopes, step.scope)!
+    return noting(world, Effect.provideService(make(world, step), Scope.Scope, scope))
+  }
+  if ("openScopeIn" in step) {
+    return Effect.map(Scope.fork(world.scopes[step.openScopeIn % scopes]!), (scope) => {
+      world.scopes.push(scope)
+    })
+  }
+  if ("closeScope" in step) {
+    // Not the root, so that the program goes on.
+    const scope = pick(world.scopes.slice(1), step.closeScope)
+    return scope === undefined ? Effect.void : noting(world, Scope.close(scope, Exit.void))
+  }
+  if ("waitForEvent" in step) {
+    const channel = pick(world.channels, step.waitForEvent)
+    // On a fiber of its own: only a release or the end of the program wakes it.
+    return channel === undefined
+      ? Effect.void
+      : Effect.asVoid(Effect.forkChild(noting(world, EventChannel.next(channel)), { startImmediately: true }))
+  }
+  if (world.unplugged.has(step.unplug)) return Effect.void
+  world.unplugged.add(step.unplug)
+  return Effect.flatMap(Fabric.Fabric, (fabric) => fabric.unplug("host-a", step.unplug))
+}
+
+// Closing a context takes the kernel's objects on it along, those too that could not be released before.
+const isReclaimed = (entry: Ledger.Entry): boolean =>
+  entry.parents.some((parent) =>
+    (parent.kind === "DeviceContext" && parent.state === "released") || isReclaimed(parent)
+  )
+
+// Something to build on, in an inner scope; what the root gets is made on it too.
+const firstSteps: ReadonlyArray<Step> = [
+  { openScopeIn: 0 },
+  { openScopeIn: 1 },
+  ...([
+    "DeviceContext",
+    "DeviceContext",
+    "ProtectionDomain",
+    "ThreadDomain",
+    "ParentDomain",
+    "EventChannel",
+    "UmadLibrary"
+  ] as const)
+    .map(
+      (make, index) => ({ make, parent: index, other: index, scope: index })
+    )
+]
+
+const runProgram = Effect.fnUntraced(function*({ faults, interruptAfter, slow, strands }: Program) {
+  const fabric = yield* Fabric.Fabric
+  const ledger = yield* Ledger.Ledger
+  const injection = yield* Faults.start(faults)
+  const root = yield* Scope.make()
+  const world: World = {
+    lists: [],
+    contexts: [],
+    protectionDomains: [],
+    threadDomains: [],
+    domains: [],
+    channels: [],
+    libraries: [],
+    scopes: [root],
+    defects: [],
+    unplugged: new Set()
+  }
+  const seams = injection.wrap(yield* fabric.seams("host-a"))
+  const program = Effect.forEach(
+    strands.map((steps) => [...firstSteps, ...steps]),
+    (steps) => Effect.forEach(steps, (step) => Effect.andThen(run(world, step), Effect.yieldNow), { discard: true }),
+    { concurrency: "unbounded", discard: true }
+  ).pipe(Effect.provide(slow ? slowSeams(seams) : seams))
+
+  const fiber = yield* Effect.forkChild(program, { startImmediately: true })
+  for (let turn = 0; turn < interruptAfter; turn++) yield* Effect.yieldNow
+  yield* Fiber.interrupt(fiber)
+  yield* noting(world, Scope.close(root, Exit.void))
+
+  const injected = (yield* injection.calls).filter((call) => call.failedWith !== undefined)
+  const alive = ledger.live().filter((entry) => entry.ownership === "owned")
+  const describe = () => Ledger.formatTree(alive)
+
+  for (const defect of world.defects) {
+    assert.isTrue(
+      defect instanceof Resource.UseAfterRelease || defect instanceof ReleaseError.ReleaseError,
+      `${String(defect)}\n${describe()}`
+    )
+  }
+  // What is left is what could not be released, and the fabric agrees, but for what went with an unplugged device.
+  assert.deepStrictEqual(alive.filter((entry) => entry.state !== "leaked").map(Ledger.formatEntry), [])
+  const left = (yield* fabric.objects).map(({ kind }) => kind).toSorted()
+  const leaked = alive.filter((entry) => !isReclaimed(entry)).map(({ kind }) => kind).toSorted()
+  if (world.unplugged.size === 0) assert.deepStrictEqual(left, leaked, describe())
+  else for (const kind of left) assert.include(leaked, kind, describe())
+  // A release fails because a fault said so, or because a child could not be released before.
+  const failures = world.defects.filter((defect) => defect instanceof ReleaseError.ReleaseError)
+  assert.strictEqual(failures.length, alive.length)
+  for (const failure of failures) {
+    const byFault = injected.some(({ call, failedWith }) => call === failure.call && failedWith === failure.errno)
+    const byChild = failure.liveChildren.length > 0 &&
+      (failure.errno === Errno.numberOf("EBUSY") || failure.call === "rdma_destroy_event_channel")
+    assert.isTrue(byFault || byChild, failure.message)
+  }
+  statistics.interrupted += Exit.hasInterrupts(yield* Fiber.await(fiber)) ? 1 : 0
+  statistics.faults += injected.length
+  statistics.failedReleases += failures.length
+  statistics.usesAfterRelease += world.defects.length - failures.length
+  for (const { acquired, pair } of ledger.totals()) {
+    statistics.acquired.set(pair[0], (statistics.acquired.get(pair[0]) ?? 0) + acquired)
+  }
+})
+
+// What the random programs did, so that a generator that has become tame fails the test.
+const statistics = {
+  interrupted: 0,
+  faults: 0,
+  failedReleases: 0,
+  usesAfterRelease: 0,
+  acquired: new Map<string, number>()
+}
+
+describe("lifetimes", () => {
+  it.effect.prop(
+    "no random program leaks, releases twice or in the wrong order",
+    [Program],
+    ([program]) => Effect.provide(runProgram(program), Fabric.layer),
+    { arbitrary: { runs: 2000, size: 30 }, timeout: 120_000 }
+  )
+
+  afterAll(() => {
+    const { acquired, ...others } = statistics
+    for (const [name, count] of Object.entries(others)) assert.isAbove(count, 100, name)
+    for (const [call, count] of acquired) assert.isAbove(count, 100, call)
+    assert.strictEqual(acquired.size, 14)
+  })
+})
