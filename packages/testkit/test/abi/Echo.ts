@@ -54,6 +54,8 @@ export interface Echo {
   readonly calls: () => ReadonlyArray<Report>
   /** How many contexts, lists and objects are not released. */
   readonly live: () => number
+  /** Forgets what is alive and what is scripted. */
+  readonly reset: () => void
 }
 
 const source = fileURLToPath(new URL("../../native/echo.c", import.meta.url))
@@ -84,7 +86,8 @@ export const makeWith = Effect.fnUntraced(function*(flags: ReadonlyArray<string>
     armed: library.bind("echo_armed", [], "int"),
     last: () => JSON.parse(read(last)),
     calls: () => read(calls).split("\n").filter((line) => line !== "").map((line): Report => JSON.parse(line)),
-    live: library.bind("echo_live", [], "int")
+    live: library.bind("echo_live", [], "int"),
+    reset: library.bind("echo_reset", [], "void")
   }
   return echo
 })
@@ -113,8 +116,11 @@ export const lane = (): EchoLane => {
     made = await Effect.runPromise(Effect.provideService(make, Scope.Scope, scope))
   })
   afterEach(() => {
+    const left = state()
+    // A failed test spoils no other.
+    echo().reset()
     echo().calls()
-    assert.deepStrictEqual(state(), { live: 0, armed: 0 })
+    assert.deepStrictEqual(left, { live: 0, armed: 0 })
   })
   afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
   return {
