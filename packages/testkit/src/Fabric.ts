@@ -93,7 +93,7 @@ export class Fabric extends Context.Service<Fabric, {
   readonly calls: Effect.Effect<ReadonlyArray<NativeCall>>
   /**
    * Takes a device away. Every later call on what was made on it fails with EIO, but for closing its contexts, it can be
-   * opened no more (ENODEV), no list shows it, and the CM ids that are bound to it get the event `deviceRemoval`. Dies
+   * opened no more (ENOENT), no list shows it, and the CM ids that are bound to it get the event `deviceRemoval`. Dies
    * with `FabricMisuse` when there is no such device.
    */
   readonly unplug: (host: string, device: string) => Effect.Effect<void>
@@ -185,7 +185,7 @@ export const make = Effect.fn("Fabric.make")(function*(
         .flatMap((host) => host.heap.objects().flatMap(([pointer, value]) => objectOf(host.name, pointer, value)))
         .toSorted((self, that) => self.pointer < that.pointer ? -1 : 1)
     ),
-    calls: Effect.sync(() => log.map(copyOf)),
+    calls: Effect.sync(() => log.slice(-logged).map(copyOf)),
     unplug: (name, deviceName) =>
       Effect.sync(() => {
         const host = hostOf("Fabric.unplug", hosts, name)
@@ -247,7 +247,7 @@ const seamsOf = (
         errno: undefined
       }
       log.push(entry)
-      if (log.length > logged) log.shift()
+      if (log.length === 2 * logged) log.splice(0, logged)
       return Effect.onExit(run, (exit) =>
         Effect.sync(() => {
           if (Exit.isSuccess(exit)) entry.returned = pointersIn([exit.value])[0]

@@ -1,6 +1,7 @@
 import * as Errno from "@effect-rdma/core/Errno"
 import * as CmId from "@effect-rdma/rdmacm/CmId"
 import * as EventChannel from "@effect-rdma/rdmacm/EventChannel"
+import type * as PortSpace from "@effect-rdma/rdmacm/PortSpace"
 import { RdmaCm } from "@effect-rdma/rdmacm/RdmaCm"
 import * as RdmaDevices from "@effect-rdma/rdmacm/RdmaDevices"
 import * as Fabric from "@effect-rdma/testkit/Fabric"
@@ -10,10 +11,13 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as NetAddress from "effect/net/NetAddress"
+import * as Result from "effect/Result"
 import { TestClock } from "effect/testing"
 import { assertMisuse, assertRefused } from "./observe.ts"
 
 const to = NetAddress.inetAddressFromStringUnsafe
+const linkLocal = (address: string, scopeId: number) =>
+  Result.getOrThrow(NetAddress.inetAddressV6(Result.getOrThrow(NetAddress.ipv6FromString(address)), 1, { scopeId }))
 const hostB = to("10.0.0.2:7471")
 const nobody = to("10.0.0.99:7471")
 
@@ -51,7 +55,9 @@ describe("Fabric: librdmacm", () => {
         const pairs = [
           [undefined, to("10.0.0.1:1")],
           [undefined, to("127.0.0.1:1")],
-          [undefined, to("[fe80::5054:ff:fe0a:2]:1")],
+          [undefined, linkLocal("fe80::5054:ff:fe0a:2", 3)],
+          [undefined, to("[::1]:1")],
+          [to("0.0.0.0:0"), hostB],
           [to("10.0.0.1:0"), hostB]
         ] as const
         for (const [source, destination] of pairs) {
@@ -75,11 +81,38 @@ describe("Fabric: librdmacm", () => {
         yield* cm.resolveAddr(id, undefined, hostB, 1500)
       }).pipe(Effect.provide(Fabric.layer)))
 
+    const errors: ReadonlyArray<
+      readonly [
+        string,
+        PortSpace.PortSpace,
+        NetAddress.InetAddress | undefined,
+        NetAddress.InetAddress,
+        Errno.ErrnoName
+      ]
+    > = [
+      ["a link-local address without its link", "tcp", undefined, linkLocal("fe80::5054:ff:fe0a:2", 0), "ENODEV"],
+      ["loopback as the source", "tcp", to("127.0.0.1:0"), hostB, "ENODEV"],
+      ["IPoIB over Ethernet", "ipoib", undefined, hostB, "EINVAL"]
+    ]
+    it.effect.each(errors)(
+      "%s: ADDR_ERROR at once",
+      ([, portSpace, source, destination, errno]) =>
+        Effect.gen(function*() {
+          const { channel, cm } = yield* prepare
+          const id = yield* cm.createId(channel, portSpace)
+          yield* cm.resolveAddr(id, source, destination, 1000)
+          yield* TestClock.adjust(1)
+          const { event } = yield* cm.getCmEvent(channel)
+          assert.deepStrictEqual(event, { event: "addrError", status: -Errno.numberOf(errno), id })
+        }).pipe(Effect.provide(Fabric.layer))
+    )
+
     it.effect("no route: ENETUNREACH; a source of somebody else: EADDRNOTAVAIL; mixed families: EINVAL", () =>
       Effect.gen(function*() {
         const { cm, id } = yield* prepare
         const call = "rdma_resolve_addr"
         yield* assertRefused(cm.resolveAddr(id, undefined, to("192.0.2.1:1"), 1000), call, "ENETUNREACH")
+        yield* assertRefused(cm.resolveAddr(id, undefined, to("[::ffff:10.0.0.2]:1"), 1000), call, "ENETUNREACH")
         yield* assertRefused(cm.resolveAddr(id, to("10.0.0.77:0"), hostB, 1000), call, "EADDRNOTAVAIL")
         yield* assertRefused(cm.resolveAddr(id, to("[::1]:0"), hostB, 1000), call, "EINVAL")
       }).pipe(Effect.provide(Fabric.layer)))

@@ -79,8 +79,10 @@ export const make = (host: string, addresses: { next: bigint }): Heap => {
         const value = get(call, pointer)
         values.delete(pointer)
         live.delete(pointer)
-        const oldest = dead.keys().next()
-        if (dead.size === remembered && oldest.done !== true) dead.delete(oldest.value)
+        // Many at once: the first key of a map costs a walk over all that were deleted before it.
+        if (dead.size === 2 * remembered) {
+          for (const oldest of Array.from(dead.keys()).slice(0, remembered)) dead.delete(oldest)
+        }
         dead.set(pointer, `was a ${value.kind ?? struct} until ${call}`)
         return value
       },

@@ -9,6 +9,8 @@ export interface DeviceState {
   readonly description: Topology.Device
   /** The number that the kernel gave it. */
   readonly index: number
+  /** What it answers to over Ethernet: the GIDs of its active ports. */
+  readonly addresses: ReadonlyArray<PlacedGid>
   plugged: boolean
   pds: number
   ahs: number
@@ -45,6 +47,9 @@ export const make = (description: Topology.Host, addresses: { next: bigint }): H
         name: description.name,
         description,
         index,
+        addresses: description.ports
+          .filter((port) => port.linkLayer === "ethernet" && port.state === "active")
+          .flatMap(gidsOf),
         plugged: true,
         pds: 0,
         ahs: 0
@@ -71,18 +76,8 @@ export const gidsOf = (port: Topology.Port): ReadonlyArray<PlacedGid> =>
     .filter((row) => !Gid.isZero(row.gid))
     .toSorted((self, that) => self.index - that.index)
 
-/** Where the host can be reached over Ethernet: a device and one of the addresses of its active ports. */
-export const addressesOf = (
-  host: HostState
-): ReadonlyArray<{ readonly device: DeviceState; readonly gid: Gid.Gid }> =>
-  host.devices.flatMap((device) =>
-    device.description.ports
-      .filter((port) => port.linkLayer === "ethernet" && port.state === "active")
-      .flatMap((port) => gidsOf(port).map(({ gid }) => ({ device, gid })))
-  )
-
 /** Whether any host answers to an address. */
 export const isReachable = (fabric: FabricState, gid: Gid.Gid): boolean =>
   Array.from(fabric.hosts.values()).some((host) =>
-    addressesOf(host).some((address) => Gid.Equivalence(address.gid, gid))
+    host.devices.some((device) => device.addresses.some((address) => Gid.Equivalence(address.gid, gid)))
   )

@@ -3,6 +3,7 @@ import * as Gid from "@effect-rdma/core/Gid"
 import * as NativeReason from "@effect-rdma/core/NativeReason"
 import type * as Pointer from "@effect-rdma/core/Pointer"
 import type * as CmEvent from "@effect-rdma/rdmacm/CmEvent"
+import type * as PortSpace from "@effect-rdma/rdmacm/PortSpace"
 import type { ContextArray, RdmaCm } from "@effect-rdma/rdmacm/RdmaCm"
 import { RdmaCmError } from "@effect-rdma/rdmacm/RdmaCmError"
 import * as Effect from "effect/Effect"
@@ -22,6 +23,7 @@ interface ChannelState extends Heap.Native {
 
 interface IdState extends Heap.Native {
   readonly channel: ChannelState
+  readonly portSpace: PortSpace.PortSpace
   state: "idle" | "resolving" | "bound" | "destroyed"
   boundTo: Host.DeviceState | undefined
   unacked: number
@@ -64,12 +66,22 @@ export const make = (fabric: Host.FabricState, host: Host.HostState, scope: Scop
       return host.devices.length === 0 ? fail(call, "ENODEV") : run()
     })
 
-  const finish = (id: Pointer.Pointer<"rdma_cm_id">, self: IdState, device: Host.DeviceState, status: number): void => {
+  const finish = (
+    id: Pointer.Pointer<"rdma_cm_id">,
+    self: IdState,
+    device: Host.DeviceState | undefined,
+    status: Errno.ErrnoName | 0
+  ): void => {
     if (self.state === "destroyed") return
-    const outcome = device.plugged ? status : -Errno.numberOf("ENODEV")
+    const outcome = device === undefined || !device.plugged ? "ENODEV" : status
     self.state = outcome === 0 ? "bound" : "idle"
     self.boundTo = outcome === 0 ? device : undefined
-    notify(self.channel, { event: outcome === 0 ? "addrResolved" : "addrError", status: outcome, id })
+    notify(
+      self.channel,
+      outcome === 0
+        ? { event: "addrResolved", status: 0, id }
+        : { event: "addrError", status: -Errno.numberOf(outcome), id }
+    )
   }
 
   return {
@@ -111,11 +123,11 @@ export const make = (fabric: Host.FabricState, host: Host.HostState, scope: Scop
       }),
     awaitCmEvent: (channel) => Effect.suspend(() => channels.get("poll", channel).readable.await),
 
-    createId: (channel, _portSpace) =>
+    createId: (channel, portSpace) =>
       Effect.sync(() => {
         const self = channels.get("rdma_create_id", channel)
         self.ids++
-        return ids.alloc({ kind: "CmId", channel: self, state: "idle", boundTo: undefined, unacked: 0 })
+        return ids.alloc({ kind: "CmId", channel: self, portSpace, state: "idle", boundTo: undefined, unacked: 0 })
       }),
     destroyId: (id) =>
       Effect.sync(() => {
@@ -140,19 +152,12 @@ export const make = (fabric: Host.FabricState, host: Host.HostState, scope: Scop
         if (self.state !== "idle" || (source !== undefined && source._tag !== destination._tag)) {
           return fail(call, "EINVAL", input)
         }
-        const own = Host.addressesOf(host)
-        const from = source === undefined || NetAddress.isUnspecified(source.address) ? undefined : gidOf(source)
-        if (from !== undefined && !own.some(({ gid }) => Gid.Equivalence(gid, from))) {
-          return fail(call, "EADDRNOTAVAIL", input)
-        }
-        const isLocal = NetAddress.isLoopback(destination.address) || NetAddress.isUnspecified(destination.address)
-        const to = gidOf(destination)
-        const route = own.find(({ gid }) => isLocal || isOnLink(gid, to))
-        if (route === undefined) return fail(call, "ENETUNREACH", input)
-        const answers = isLocal || Host.isReachable(fabric, to)
+        const route = routeOf(fabric, host, source, destination)
+        if (typeof route === "string") return fail(call, route, input)
         self.state = "resolving"
-        return Effect.sleep(answers ? resolutionMillis : Math.max(0, timeoutMillis)).pipe(
-          Effect.andThen(Effect.sync(() => finish(id, self, route.device, answers ? 0 : -Errno.numberOf("ETIMEDOUT")))),
+        const status = route.status === 0 && self.portSpace === "ipoib" ? "EINVAL" : route.status
+        return Effect.sleep(status === "ETIMEDOUT" ? timeoutMillis >>> 0 : resolutionMillis).pipe(
+          Effect.andThen(Effect.sync(() => finish(id, self, route.device, status))),
           Effect.forkIn(scope, { startImmediately: true }),
           Effect.asVoid
         )
@@ -183,6 +188,39 @@ const gidOf = ({ address }: NetAddress.InetAddress): Gid.Gid =>
   Gid.fromBytes(Uint8Array.from(NetAddress.ipv6ToOctets(
     address._tag === "Ipv4Address" ? NetAddress.toIpv4Mapped(address) : address
   )))
+
+/** The device that an address is reached over, and what comes of asking there. */
+interface Route {
+  readonly device: Host.DeviceState | undefined
+  readonly status: Errno.ErrnoName | 0
+}
+
+/** A route, or the errno with which the kernel refuses at once; all of it measured on rxe of Linux 6.1. */
+const routeOf = (
+  fabric: Host.FabricState,
+  host: Host.HostState,
+  source: NetAddress.InetAddress | undefined,
+  destination: NetAddress.InetAddress
+): Route | "EADDRNOTAVAIL" | "ENETUNREACH" => {
+  const own = host.devices.flatMap((device) => device.addresses.map((address) => ({ ...address, device })))
+  const from = source === undefined || NetAddress.isUnspecified(source.address) ? undefined : gidOf(source)
+  // Loopback has an interface, and that has no RDMA device.
+  if (source !== undefined && NetAddress.isLoopback(source.address)) return { device: undefined, status: "ENODEV" }
+  if (from !== undefined && !own.some(({ gid }) => Gid.Equivalence(gid, from))) return "EADDRNOTAVAIL"
+  if (NetAddress.isLoopback(destination.address) || NetAddress.isUnspecified(destination.address)) {
+    return { device: own[0]?.device, status: 0 }
+  }
+  const to = gidOf(destination)
+  const link = own.find(({ gid, ndevIfindex }) =>
+    isOnLink(gid, to) && (!Gid.isLinkLocal(gid) || isInScope(destination, ndevIfindex))
+  )
+  if (destination._tag === "InetAddressV6" && Gid.isIpv4Mapped(to)) return "ENETUNREACH"
+  if (link === undefined) return Gid.isLinkLocal(to) ? { device: undefined, status: "ENODEV" } : "ENETUNREACH"
+  return { device: link.device, status: Host.isReachable(fabric, to) ? 0 : "ETIMEDOUT" }
+}
+
+const isInScope = (address: NetAddress.InetAddress, index: number): boolean =>
+  address._tag === "InetAddressV6" && address.scopeId === index
 
 // Networks of the fabric are /24 for IPv4 and /64 for IPv6.
 const isOnLink = (self: Gid.Gid, that: Gid.Gid): boolean =>

@@ -118,7 +118,8 @@ export const make = (fabric: Host.FabricState, host: Host.HostState): Verbs["Ser
         const { state } = listed.get(call, device)
         return state.plugged
           ? Effect.succeed(contexts.alloc({ kind: "DeviceContext", device: state }))
-          : fail(call, "ENODEV", { name: state.name })
+          // The kernel has removed the node in /dev/infiniband.
+          : fail(call, "ENOENT", { name: state.name })
       }),
     closeDevice: (context) =>
       Effect.sync(() => {
