@@ -19,6 +19,10 @@ export default defineConfig({
         test: {
           name: lane,
           include: [`packages/*/test/**/*.${lane}.test.ts`, `examples/*.${lane}.test.ts`],
+          // One process for all files of a lane: what is open is counted per process, and an emulated machine takes
+          // seconds to load a module again.
+          isolate: false,
+          fileParallelism: false,
           testTimeout: 60_000,
           hookTimeout: 60_000
         }

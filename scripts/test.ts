@@ -117,7 +117,7 @@ const main = Effect.gen(function*() {
     yield* laneTests("abi", results, []),
     yield* laneTests("ibsim", results, ["node", "scripts/ibsim.ts", "--"]),
     yield* laneTests("softroce", results, ["node", "scripts/softroce.ts", "--timeout", "900", "--out", results, "--"]),
-    yield* tests("host", results),
+    yield* laneTests("host", results, []),
     yield* check("coverage table", "node", "scripts/coverage.ts")
   ]
   const sum = (key: keyof Counts) => counts.reduce((total, row) => total + row[key], 0)

@@ -1,0 +1,12 @@
+import { spawnSync } from "node:child_process"
+import { join } from "node:path"
+
+/** Runs the demo as a program of its own, as a newcomer does. */
+export const runDemo = (
+  ...args: ReadonlyArray<string>
+): { readonly status: number | null; readonly output: string } => {
+  const { status, stderr, stdout } = spawnSync(process.execPath, [join(import.meta.dirname, "demo.ts"), ...args], {
+    encoding: "utf8"
+  })
+  return { status, output: stdout + stderr }
+}
