@@ -58,7 +58,7 @@ export const verbsOnInfiniBandFabric: VerbsConformance.VerbsLane<Fabric.Fabric |
 
 // One `rdma` answers for all tests of a file: it would take longer to start it than most tests run.
 const startRdma = () => {
-  const child = spawn("rdma", ["-json", "-batch", "-"], { stdio: ["pipe", "pipe", "inherit"] })
+  const child = spawn("rdma", ["--json", "--batch", "-"], { stdio: ["pipe", "pipe", "inherit"] })
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
   return async (command: string): Promise<unknown> => {
     child.stdin.write(`${command}\n`)
@@ -115,15 +115,17 @@ const manager = { ...roce, device: "rxe0", port: 1 } as const
 
 export const rdmaCmOnFabric: RdmaCmConformance.RdmaCmLane<Fabric.Fabric | Fabric.Seams> = { ...fabric, ...manager }
 
-// librdmacm opens every device at its first call and keeps it open: that is no leak of a test.
-const librdmacm = Layer.tap(
-  RdmaCm.RdmaCm.layer,
-  (context) =>
-    Effect.flatMap(
-      Effect.orDie(Context.get(context, RdmaCm.RdmaCm).getDevices),
-      ({ list }) => list === undefined ? Effect.void : Context.get(context, RdmaCm.RdmaCm).freeDevices(list)
-    )
-)
+// At its first call librdmacm opens every device and keeps it open; the first wait of the process opens an epoll
+// descriptor for good. Neither is a leak of a test.
+const librdmacm = Layer.tap(RdmaCm.RdmaCm.layer, (context) =>
+  Effect.gen(function*() {
+    const cm = Context.get(context, RdmaCm.RdmaCm)
+    const { list } = yield* cm.getDevices
+    if (list !== undefined) yield* cm.freeDevices(list)
+    const channel = yield* cm.createEventChannel
+    yield* Effect.timeoutOption(cm.awaitCmEvent(channel), "1 millis")
+    yield* cm.destroyEventChannel(channel)
+  }).pipe(Effect.orDie))
 
 export const rdmaCmOnSoftRoce: RdmaCmConformance.RdmaCmLane = {
   name: "softroce",
@@ -168,9 +170,12 @@ export const umadOnSoftRoce: UmadConformance.UmadLane = {
   linkLayer: "Ethernet"
 }
 
+// The simulator's library connects at the first look into sysfs and stays connected: that is no leak of a test.
+const connected = Layer.tap(Umad.Umad.layer, (context) => Effect.orDie(Context.get(context, Umad.Umad).getCasNames))
+
 export const umadOnIbsim: UmadConformance.UmadLane = {
   name: "ibsim",
-  layer: Umad.Umad.layer,
+  layer: connected,
   snapshot: Effect.sync(openFiles),
   adapter: "ibsim0",
   port: 1,
