@@ -141,12 +141,14 @@ export class LibraryNotFound extends Schema.TaggedError<LibraryNotFound>("@effec
   {
     library: Schema.String,
     tried: Schema.Array(Schema.Struct({ name: Schema.String, message: Schema.String })),
-    package: Schema.String
+    package: Schema.String,
+    environment: Schema.String
   }
 ) {
   override get message() {
     const tried = this.tried.map(({ name, message }) => `${name}: ${message}`).join("; ")
-    return `${this.library} could not be loaded (${tried}). Install it, on Debian with: apt-get install ${this.package}`
+    return `${this.library} could not be loaded (${tried}). Install it, on Debian with: apt-get install ${this.package}, ` +
+      `or set ${this.environment} to its path`
   }
 }
 
@@ -266,5 +268,10 @@ export const open = Effect.fn("Library.open")(function*(options: Options): Effec
     if (Result.isSuccess(opened)) return opened.success
     tried.push({ name: path, message: opened.failure })
   }
-  return yield* new LibraryNotFound({ library: options.name, tried, package: options.debianPackage })
+  return yield* new LibraryNotFound({
+    library: options.name,
+    tried,
+    package: options.debianPackage,
+    environment: options.environment
+  })
 })

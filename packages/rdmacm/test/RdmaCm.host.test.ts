@@ -39,7 +39,7 @@ describe("librdmacm on a kernel without RDMA", () => {
       const byPath = yield* Effect.flip(Layer.build(RdmaCm.RdmaCm.layerFromPath(path)))
       assert.strictEqual(byPath._tag, "LibraryNotFound")
       assert.include(byPath.message, path)
-      assert.include(byPath.message, "apt-get install librdmacm1")
+      assert.include(byPath.message, "apt-get install librdmacm1, or set EFFECT_RDMA_LIBRDMACM to its path")
       const byVariable = yield* Layer.build(Layer.fresh(RdmaCm.RdmaCm.layer)).pipe(
         Effect.provide(ConfigProvider.layer(ConfigProvider.fromEnvRecord({ EFFECT_RDMA_LIBRDMACM: path }))),
         Effect.flip

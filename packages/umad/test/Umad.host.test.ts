@@ -67,7 +67,7 @@ describe("libibumad on a machine without RDMA", () => {
       const byPath = yield* Effect.flip(Layer.build(Umad.Umad.layerFromPath(path)))
       assert.strictEqual(byPath._tag, "LibraryNotFound")
       assert.include(byPath.message, path)
-      assert.include(byPath.message, "apt-get install libibumad3")
+      assert.include(byPath.message, "apt-get install libibumad3, or set EFFECT_RDMA_LIBIBUMAD to its path")
       const byVariable = yield* Layer.build(Layer.fresh(Umad.Umad.layer)).pipe(
         Effect.provide(ConfigProvider.layer(ConfigProvider.fromEnvRecord({ EFFECT_RDMA_LIBIBUMAD: path }))),
         Effect.flip
