@@ -161,14 +161,14 @@ export const host = (name: string): Layer.Layer<Seams, never, Fabric> =>
   Layer.effectContext(Effect.flatMap(Fabric, (fabric) => fabric.seams(name)))
 
 /**
- * Makes a fabric. What it does later by itself, such as resolving an address, ends with the scope. Fails with a
+ * Makes a fabric, by default of two hosts. What it does later by itself, such as resolving an address, ends with the scope. Fails with a
  * `SchemaError` that tells where the topology is wrong.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const make = Effect.fn("Fabric.make")(function*(
-  input: Topology.Input
+  input: Topology.Input = Topology.twoHosts
 ): Effect.fn.Return<Fabric["Service"], Schema.SchemaError, Scope.Scope> {
   const topology = yield* decode(input)
   const scope = yield* Effect.scope

@@ -234,6 +234,17 @@ describe("Fabric", () => {
       }).pipe(Effect.provide(Fabric.layer)))
   })
 
+  it.effect("make gives two hosts by default, without touching the context of the program", () =>
+    Effect.gen(function*() {
+      const fabric = yield* Fabric.make()
+      assert.deepStrictEqual(fabric.topology.hosts.map(({ name }) => name), ["host-a", "host-b"])
+      yield* Effect.provide(EventChannel.make(), yield* fabric.seams("host-b"))
+      assert.deepStrictEqual((yield* fabric.objects).map(({ host, kind }) => [host, kind]), [[
+        "host-b",
+        "EventChannel"
+      ]])
+    }))
+
   it.effect("a wrong topology fails with the path of the field", () =>
     Effect.gen(function*() {
       const twice = [Topology.softRoce("rxe0", 1), Topology.softRoce("rxe0", 2)]

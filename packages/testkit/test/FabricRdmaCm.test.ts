@@ -81,6 +81,16 @@ describe("Fabric: librdmacm", () => {
         yield* cm.resolveAddr(id, undefined, hostB, 1500)
       }).pipe(Effect.provide(Fabric.layer)))
 
+    it.effect("a negative timeout is the largest one, as the kernel reads it", () =>
+      Effect.gen(function*() {
+        const { channel, cm, id } = yield* prepare
+        yield* cm.resolveAddr(id, undefined, nobody, -1)
+        yield* TestClock.adjust("49 days")
+        yield* assertRefused(cm.getCmEvent(channel), "rdma_get_cm_event", "EAGAIN")
+        yield* TestClock.adjust("1 day")
+        assert.strictEqual((yield* cm.getCmEvent(channel)).event.event, "addrError")
+      }).pipe(Effect.provide(Fabric.layer)))
+
     const errors: ReadonlyArray<
       readonly [
         string,
@@ -153,6 +163,25 @@ describe("Fabric: librdmacm", () => {
         yield* cm.destroyId(id)
         yield* cm.destroyEventChannel(channel)
         yield* assertMisuse(cm.getCmEvent(channel), "rdma_get_cm_event", /was a EventChannel until/)
+      }).pipe(Effect.provide(Fabric.layer)))
+
+    it.effect("waiting goes on after the last event was taken, or went with its id", () =>
+      Effect.gen(function*() {
+        const { channel, cm, id } = yield* prepare
+        const waits = Effect.gen(function*() {
+          const waiter = yield* Effect.forkChild(cm.awaitCmEvent(channel), { startImmediately: true })
+          assert.isUndefined(waiter.pollUnsafe())
+          yield* Fiber.interrupt(waiter)
+        })
+        yield* cm.resolveAddr(id, undefined, hostB, 2000)
+        yield* TestClock.adjust(1)
+        yield* cm.ackCmEvent((yield* cm.getCmEvent(channel)).pointer)
+        yield* waits
+        const other = yield* cm.createId(channel, "tcp")
+        yield* cm.resolveAddr(other, undefined, hostB, 2000)
+        yield* TestClock.adjust(1)
+        yield* cm.destroyId(other)
+        yield* waits
       }).pipe(Effect.provide(Fabric.layer)))
 
     it.effect("waiting for an event can be interrupted, and waits no more when one is there", () =>

@@ -71,12 +71,35 @@ describe("Fabric: libibumad", () => {
     it.effect("a switch answers on port 0", () =>
       Effect.gen(function*() {
         assert.strictEqual(yield* got(undefined, 0), "switch0:0")
+        assert.strictEqual(yield* got("switch0", 0), "switch0:0")
+        const { attributes } = yield* (yield* Umad).getCa(name("switch0"))
+        assert.deepStrictEqual<unknown>(attributes.ports.map(({ portNum }) => portNum), [0, 1, 2])
       }).pipe(on({
         name: "switch0",
         provider: "mlx5",
         nodeType: "switch",
         guid: 1n,
-        ports: [{ number: 0, linkLayer: "infiniband", gids: [{ gid: "fe80::1", type: "ib" }] }]
+        ports: [
+          { number: 2, linkLayer: "infiniband" },
+          { number: 0, linkLayer: "infiniband", state: "down", gids: [{ gid: "fe80::1", type: "ib" }] },
+          { number: 1, linkLayer: "infiniband" }
+        ]
+      })))
+
+    it.effect("a linked InfiniBand port is better than an enabled one, a disabled one is none", () =>
+      Effect.gen(function*() {
+        assert.strictEqual(yield* got("mixed0", 0), "mixed0:3")
+        assert.strictEqual(yield* got(undefined, 2), "mixed0:2")
+        yield* assertRefused((yield* Umad).getPort(undefined, port(1)), "umad_get_port", "EIO")
+        assert.strictEqual(yield* got("mixed0", 1), "mixed0:1")
+      }).pipe(on({
+        name: "mixed0",
+        guid: 1n,
+        ports: [
+          { number: 1, linkLayer: "infiniband", state: "down", physState: "disabled" },
+          { number: 2, linkLayer: "infiniband", state: "down", physState: "polling" },
+          { number: 3, linkLayer: "infiniband", state: "init", physState: "linkUp" }
+        ]
       })))
   })
 
@@ -102,6 +125,13 @@ describe("Fabric: libibumad", () => {
         yield* assertRefused(umad.getPort(undefined, any), call, "ENODEV")
         yield* assertRefused(umad.getPort(name("rxe0"), port(1)), call, "EIO")
       }).pipe(Effect.provide(Fabric.layerFrom({ hosts: [{ name: "bare", rdma: false }] }))))
+
+    it.effect("EIO for an adapter with more ports than umad_ca_t has room for; its ports can be got", () =>
+      Effect.gen(function*() {
+        const umad = yield* Umad
+        yield* assertRefused(umad.getCa(name("wide")), "umad_get_ca", "EIO")
+        assert.strictEqual(yield* got("wide", 10), "wide:10")
+      }).pipe(on({ name: "wide", guid: 1n, ports: [{ number: 10, linkLayer: "infiniband" }] })))
 
     it.effect("EIO for a port without P_Keys", () =>
       Effect.gen(function*() {

@@ -262,6 +262,15 @@ describe("Fabric: libibverbs", () => {
           "ibv_exp_destroy_res_domain",
           /was a ResourceDomain until/
         )
+        const { context: other } = yield* open("mlx5_0")
+        const left = yield* verbs.expCreateResDomain(other, {})
+        yield* assertMisuse(verbs.expDestroyResDomain(context, left), "ibv_exp_destroy_res_domain", /another context/)
+        yield* verbs.closeDevice(other)
+        yield* assertMisuse(
+          verbs.expDestroyResDomain(context, left),
+          "ibv_exp_destroy_res_domain",
+          /until ibv_close_device/
+        )
       }).pipe(Effect.provide(
         Fabric.layerFrom({
           hosts: [{ name: "ofed", devices: [{ ...Topology.connectX("mlx5_0", 1), experimental: true }] }]
@@ -279,7 +288,7 @@ describe("Fabric: libibverbs", () => {
         yield* verbs.createAh(pd, toSelf)
         yield* verbs.closeDevice(context)
         const again = yield* open("rxe0")
-        yield* verbs.allocPd(again.context)
+        yield* verbs.createAh(yield* verbs.allocPd(again.context), toSelf)
       }).pipe(Effect.provide(Fabric.layerFrom(rxe({ maxPd: 1, maxAh: 1 })))))
   })
 
@@ -310,6 +319,38 @@ describe("Fabric: libibverbs", () => {
         yield* verbs.createAh(pd, ah({ portNum: 1, grh: { dgid: "::ffff:10.0.0.2", sgidIndex: 1 } }))
         yield* verbs.createAh(pd, ah({ portNum: 1, grh: { dgid: "ff0e::ffff:224.1.1.1", sgidIndex: 1 } }))
       }).pipe(Effect.provide(Fabric.layer)))
+
+    it.effect("RoCE v1 asks nobody for a link-local peer, and for others it does; the table has an end", () =>
+      Effect.gen(function*() {
+        const { context, verbs } = yield* open("old0")
+        const pd = yield* verbs.allocPd(context)
+        const call = "ibv_create_ah"
+        yield* verbs.createAh(pd, ah({ portNum: 1, grh: { dgid: "fe80::77", sgidIndex: 0 } }))
+        yield* assertRefused(
+          verbs.createAh(pd, ah({ portNum: 1, grh: { dgid: "fd00::77", sgidIndex: 0 } })),
+          call,
+          "ETIMEDOUT"
+        )
+        yield* assertRefused(
+          verbs.createAh(pd, ah({ portNum: 1, grh: { dgid: "fe80::77", sgidIndex: 2 } })),
+          call,
+          "EINVAL"
+        )
+      }).pipe(Effect.provide(Fabric.layerFrom({
+        hosts: [{
+          name: "only",
+          devices: [{
+            name: "old0",
+            guid: 1n,
+            ports: [{
+              number: 1,
+              linkLayer: "ethernet",
+              gidTblLen: 2,
+              gids: [{ gid: "fe80::1", type: "roceV1" }]
+            }]
+          }]
+        }]
+      }))))
 
     it.effect("mlx5 on InfiniBand checks the port only, and refuses it with NULL and no errno", () =>
       Effect.gen(function*() {

@@ -316,7 +316,9 @@ const refuseAddress = (
   if (grh.sgidIndex >= port.gidTblLen) return "EINVAL"
   const source = Host.gidsOf(port).find((row) => row.index === grh.sgidIndex)
   if (source === undefined) return "ENODATA"
-  if (!isEthernet || source.type === "roceV1" || isMulticast(grh.dgid)) return undefined
+  if (!isEthernet || isMulticast(grh.dgid)) return undefined
+  // RoCE v1 finds the MAC in a link-local GID and asks nobody.
+  if (source.type === "roceV1" && Gid.isLinkLocal(grh.dgid)) return undefined
   if (Gid.isIpv4Mapped(source.gid) !== Gid.isIpv4Mapped(grh.dgid)) {
     return Gid.isZero(grh.dgid) && !Gid.isIpv4Mapped(source.gid) ? "ENETUNREACH" : "EINVAL"
   }
