@@ -11,6 +11,7 @@ import { readdirSync, readFileSync } from "node:fs"
 import * as CaName from "../src/CaName.ts"
 import * as Umad from "../src/Umad.ts"
 import type { UmadError } from "../src/UmadError.ts"
+import { heapGrowth } from "./heapGrowth.ts"
 
 const anyPort = Identifier.AnyPortNumber.make(0)
 const port = (number: number) => Identifier.AnyPortNumber.make(number)
@@ -28,8 +29,6 @@ const ibstat = () =>
 
 /** The sysfs that the simulator shows to this process. */
 const sysfs = (path: string) => readFileSync(`sys-${process.pid}/sys/class/infiniband/${path}`, "utf8").trim()
-
-const source = (path: string) => JSON.stringify(new URL(path, import.meta.url).href)
 
 const gotPort = (caName: CaName.CaName | undefined, portNum: Identifier.AnyPortNumber) =>
   Effect.flatMap(Umad.Umad, (umad) =>
@@ -139,41 +138,14 @@ describe("libibumad on a simulated fabric", { concurrent: false }, () => {
       }))
   })
   it("gives back what it took", { timeout: 60_000 }, () => {
-    // In a process of its own, whose heap is still: what malloc has handed out is counted to the byte.
-    const program = `
-      import * as Effect from ${JSON.stringify(import.meta.resolve("effect/Effect"))}
-      const { Umad } = await import(${source("../src/Umad.ts")})
-      const { heapInUse } = await import(${source("./heapInUse.ts")})
-      const umad = await Effect.runPromise(Effect.scoped(Effect.provide(Umad, Umad.layer)))
-      const cycle = Effect.gen(function*() {
-        const { port } = yield* umad.getPort(undefined, 0)
-        yield* umad.releasePort(port)
-        const { ca } = yield* umad.getCa(undefined)
-        yield* umad.releaseCa(ca)
-        const { list } = yield* umad.getCaDeviceList
-        yield* umad.freeCaDeviceList(list)
-      })
-      const after = async (cycles) => {
-        for (let i = 1; i <= cycles; i++) {
-          Effect.runSync(cycle)
-          // Views of native memory are let go of when the event loop turns.
-          if (i % 200 === 0) await settle(1)
-        }
-        await settle(5)
-        return heapInUse()
-      }
-      const settle = async (turns) => {
-        for (let i = 0; i < turns; i++) {
-          gc()
-          await new Promise((resolve) => setTimeout(resolve, 1))
-        }
-      }
-      const before = await after(1000)
-      process.stdout.write(String(await after(1000) - before))`
-    const grown = execFileSync(process.execPath, ["--expose-gc", "--input-type=module", "--eval", program], {
-      encoding: "utf8"
-    })
+    const grown = heapGrowth(`
+      const { port } = yield* umad.getPort(undefined, 0)
+      yield* umad.releasePort(port)
+      const { ca } = yield* umad.getCa(undefined)
+      yield* umad.releaseCa(ca)
+      const { list } = yield* umad.getCaDeviceList
+      yield* umad.freeCaDeviceList(list)`)
     // Measured: 15 to 30 kB. The smallest thing to forget, the P_Keys of one port, makes 95 kB of it.
-    assert.isBelow(Number(grown), 60_000)
+    assert.isBelow(grown, 60_000)
   })
 })
