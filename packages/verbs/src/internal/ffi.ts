@@ -88,13 +88,16 @@ export const make = Effect.fnUntraced(function*(
     }),
     freeDeviceList: (list) => Effect.sync(() => freeDeviceList(list)),
     openDevice: (device) =>
-      ReturnConvention.pointerOrErrno(
-        () => openDevice(device),
-        (errno) => {
-          const { devName, name } = readDevice(device)
-          return fail("ibv_open_device", errno, { name }, DeviceNode.hint(errno, `/dev/infiniband/${devName}`))
-        }
-      ),
+      Effect.suspend(() => {
+        const { devName, name } = readDevice(device)
+        const node = `/dev/infiniband/${devName}`
+        const failToOpen = (errno: number) => fail("ibv_open_device", errno, { name }, DeviceNode.hint(errno, node))
+        // The library would wait 5 s for a node that refuses, in case udev is about to make it.
+        const refusal = DeviceNode.refusal(node)
+        return refusal === undefined
+          ? ReturnConvention.pointerOrErrno(() => openDevice(device), failToOpen)
+          : Effect.fail(failToOpen(refusal))
+      }),
     closeDevice: (context) =>
       ReturnConvention.returnedErrno(() => closeDevice(context), (errno) => fail("ibv_close_device", errno)),
     getDeviceName: (context) => Effect.sync(() => readDevice(deviceOf(context)).name),
@@ -286,7 +289,7 @@ const fail = (call: string, errno: number, input: VerbsError["input"] = {}, hint
       call,
       reason: new NativeReason.RdmaUnavailable({ errno }),
       input,
-      hint: "Load the modules ib_uverbs and the driver of the device, such as: modprobe ib_uverbs rdma_rxe"
+      hint: "Load the modules ib_uverbs and the driver of the device, such as: modprobe -a ib_uverbs rdma_rxe"
     })
     : new VerbsError({
       call,
