@@ -32,6 +32,6 @@ export interface PortAttributes {
   readonly gidPrefix: bigint
   readonly portGuid: Guid.Guid
   readonly pkeys: ReadonlyArray<PKey.PKey>
-  /** As sysfs says it: `InfiniBand` or `Ethernet`. */
+  /** As sysfs says it: `InfiniBand` or `Ethernet`; `IB` where sysfs says nothing. */
   readonly linkLayer: string
 }

@@ -37,8 +37,9 @@ export const Filter = Schema.Struct({
 })
 
 /**
- * Gets a port, owned by the scope. Fails with `ENODEV` when no adapter fits, `ENOENT` or `EIO` when sysfs has no such
- * adapter or port, and as a `SchemaError` for a name over 19 bytes, before any call.
+ * Gets a port, owned by the scope. Fails with `ENODEV` when no adapter fits the filter or none has the name, with `EIO`
+ * when the adapter has no such port (or, with a port number, when there is no such adapter), and as a `SchemaError` for a
+ * name over 19 bytes, before any call.
  *
  * ```ts
  * import { UmadLibrary, UmadPort } from "@effect-rdma/umad"

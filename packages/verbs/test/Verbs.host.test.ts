@@ -20,7 +20,7 @@ describe("libibverbs on a kernel without RDMA", () => {
         assert.strictEqual(error.call, "ibv_get_device_list")
         assert.strictEqual(error.reason._tag, "RdmaUnavailable")
         assert.include(error.message, "this kernel has no RDMA loaded")
-        assert.include(error.message, "modprobe ib_uverbs")
+        assert.include(error.message, "modprobe -a ib_uverbs")
       }
     }).pipe(Effect.provide(Verbs.Verbs.layer)))
 
