@@ -234,6 +234,22 @@ describe.skipIf(Compiler.missing !== undefined)("scoped objects of libibverbs", 
       assert.deepInclude(calls[1], { pd: at.parent })
     }))
 
+  test("address handles go with their domain also when its scope closes first", () =>
+    Effect.gen(function*() {
+      const context = yield* DeviceContext.openByName("echo0")
+      const scope = yield* Scope.fork(yield* Effect.scope)
+      const pd = yield* ProtectionDomain.alloc(context).pipe(Scope.provide(scope))
+      const made = yield* AddressHandle.make(pd, { portNum: 1 })
+      const answer = yield* AddressHandle.fromReceived(pd, 1, { slid: 1, sl: 0, dlidPathBits: 0 })
+      const handles = [address(answer), address(made)]
+      echo().calls()
+      yield* Scope.close(scope, Exit.void)
+      const calls = echo().calls()
+      assert.deepStrictEqual(names(calls), ["destroy_ah", "destroy_ah", "dealloc_pd"])
+      assert.deepStrictEqual(calls.slice(0, 2).map((call) => call["ah"]), handles)
+      assert.isFalse(Resource.isLive(made) || Resource.isLive(answer))
+    }))
+
   test("attributes out of range never reach C", () =>
     Effect.gen(function*() {
       const context = yield* DeviceContext.openByName("echo0")
