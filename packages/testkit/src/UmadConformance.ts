@@ -56,10 +56,6 @@ export const suite = <Others = never>(lane: UmadLane<Others>): void => {
   const longestName = "a".repeat(19)
   const tooLong = "a".repeat(20)
 
-  const port = (filter?: typeof UmadPort.Filter.Encoded) =>
-    Effect.flatMap(UmadLibrary.init(), (library) => UmadPort.get(library, filter))
-  const adapter = (name?: string) => Effect.flatMap(UmadLibrary.init(), (library) => UmadCa.get(library, name))
-
   // ---------------------------------------------------------------------------
   // The library and the names
   // ---------------------------------------------------------------------------
@@ -406,6 +402,11 @@ export const suite = <Others = never>(lane: UmadLane<Others>): void => {
 // -----------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------
+
+const port = (filter?: typeof UmadPort.Filter.Encoded) =>
+  Effect.flatMap(UmadLibrary.init(), (library) => UmadPort.get(library, filter))
+
+const adapter = (name?: string) => Effect.flatMap(UmadLibrary.init(), (library) => UmadCa.get(library, name))
 
 const assertPort = (port: PortAttributes.PortAttributes): void => {
   const { baseLid, capmask, gidPrefix, lmc, physState, pkeys, portGuid, portNum, smLid, smSl, state } = port

@@ -118,15 +118,7 @@ export const suite = <Others = never>(lane: VerbsLane<Others>): void => {
       const first = yield* DeviceList.get()
       const second = yield* DeviceList.get()
       assert.notStrictEqual(Resource.raw(first).list, Resource.raw(second).list)
-      const facts = (list: DeviceList.DeviceList) =>
-        list.devices.map(({ guid, index, name, nodeType, transportType }) => ({
-          guid,
-          index,
-          name,
-          nodeType,
-          transportType
-        }))
-      assert.deepStrictEqual(facts(first), facts(second))
+      assert.deepStrictEqual(factsOf(first), factsOf(second))
     }))
 
   it("a device of a list that was freed cannot be opened, and the library is not asked", () =>
@@ -459,18 +451,23 @@ export const suite = <Others = never>(lane: VerbsLane<Others>): void => {
       yield* LeakCheck.assertNothingAlive
     }))
 
-  it("children are released before their domain, last created first", () =>
-    recorded(function*(calls) {
-      const context = yield* open
-      const pointers = yield* Effect.scoped(Effect.gen(function*() {
-        const domain = yield* ProtectionDomain.alloc(context)
-        const handles = yield* Effect.all([1, 2, 3].map(() => AddressHandle.make(domain, lane.peer)))
-        return [...handles.map(Resource.raw).reverse(), Resource.raw(domain)]
+  for (const where of ["the scope of their domain", "a longer scope"]) {
+    it(`children in ${where} are released before their domain, last created first`, () =>
+      recorded(function*(calls) {
+        const context = yield* open
+        const outer = yield* Effect.scope
+        const pointers = yield* Effect.scoped(Effect.gen(function*() {
+          const domain = yield* ProtectionDomain.alloc(context)
+          const scope = where === "a longer scope" ? outer : yield* Effect.scope
+          const makeOne = AddressHandle.make(domain, lane.peer).pipe(Scope.provide(scope))
+          const handles = yield* Effect.all([makeOne, makeOne, makeOne])
+          return [...handles.map(Resource.raw).toReversed(), Resource.raw(domain)]
+        }))
+        const released = calls.filter(({ call }) => call === "ibv_destroy_ah" || call === "ibv_dealloc_pd")
+        assert.deepStrictEqual(released.map(({ args }) => args[0]), pointers)
+        assert.strictEqual(released.at(-1)?.call, "ibv_dealloc_pd")
       }))
-      const released = calls.filter(({ call }) => call === "ibv_destroy_ah" || call === "ibv_dealloc_pd")
-      assert.deepStrictEqual(released.map(({ args }) => args[0]), pointers)
-      assert.strictEqual(released.at(-1)?.call, "ibv_dealloc_pd")
-    }))
+  }
 
   it("a deallocated domain cannot be used, and the library is not called", () =>
     recorded(function*(calls) {
@@ -707,21 +704,6 @@ export const suite = <Others = never>(lane: VerbsLane<Others>): void => {
   // Received datagrams
   // ---------------------------------------------------------------------------
 
-  const received = (grh: Uint8Array | undefined): typeof ReceivedDatagram.ReceivedDatagram.Encoded => ({
-    slid: 0,
-    sl: 3,
-    dlidPathBits: 0,
-    ...(grh === undefined ? {} : { grh })
-  })
-  const ipv4 = (source: string, destination: string): Uint8Array =>
-    RoutingHeader.toBytes({
-      _tag: "Ipv4",
-      typeOfService: 0x28,
-      flowLabel: 0,
-      timeToLive: 63,
-      sgid: gidOf(source),
-      dgid: gidOf(destination)
-    })
   const fromPeer = received(lane.roce === undefined ? undefined : ipv4(roce.peerAddress, roce.ownAddress))
 
   itOnRoce("the sender of an IPv4 datagram is known from its routing header", () =>
@@ -753,7 +735,7 @@ export const suite = <Others = never>(lane: VerbsLane<Others>): void => {
   itOnRoce("the sender of an IPv6 datagram is known from its routing header", () =>
     Effect.gen(function*() {
       const context = yield* open
-      const [row] = (yield* DeviceContext.gidTable(context)).filter(({ gid, gidType, portNum }) =>
+      const row = (yield* DeviceContext.gidTable(context)).find(({ gid, gidType, portNum }) =>
         portNum === lane.port && gidType === "roceV2" && !Gid.isIpv4Mapped(gid)
       )
       if (row === undefined) return assert.fail("the port has no GID of an IPv6 address")
@@ -1177,6 +1159,26 @@ export const suite = <Others = never>(lane: VerbsLane<Others>): void => {
 // -----------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------
+
+const factsOf = ({ devices }: DeviceList.DeviceList) =>
+  devices.map(({ guid, index, name, nodeType, transportType }) => ({ guid, index, name, nodeType, transportType }))
+
+const received = (grh: Uint8Array | undefined): typeof ReceivedDatagram.ReceivedDatagram.Encoded => ({
+  slid: 0,
+  sl: 3,
+  dlidPathBits: 0,
+  ...(grh === undefined ? {} : { grh })
+})
+
+const ipv4 = (source: string, destination: string): Uint8Array =>
+  RoutingHeader.toBytes({
+    _tag: "Ipv4",
+    typeOfService: 0x28,
+    flowLabel: 0,
+    timeToLive: 63,
+    sgid: gidOf(source),
+    dgid: gidOf(destination)
+  })
 
 const gidOf = (ipv4Address: string): Gid.Gid => Schema.decodeSync(Gid.GidFromString)(`::ffff:${ipv4Address}`)
 

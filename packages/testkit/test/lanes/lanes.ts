@@ -52,6 +52,15 @@ export const verbsOnInfiniBandFabric: VerbsConformance.VerbsLane<Fabric.Fabric |
   experimental: false
 }
 
+/** The same adapter with the library of MLNX_OFED, which has the experimental resource domains. */
+export const verbsOnExperimentalFabric: VerbsConformance.VerbsLane<Fabric.Fabric | Fabric.Seams> = {
+  ...verbsOnInfiniBandFabric,
+  layer: Layer.orDie(Fabric.layerFrom({
+    hosts: [{ name: "host-a", devices: [{ ...Topology.connectX("mlx5_0", 1), experimental: true }] }]
+  })),
+  experimental: true
+}
+
 // -----------------------------------------------------------------------------
 // Soft-RoCE: the real libraries on rxe0 of the guest
 // -----------------------------------------------------------------------------

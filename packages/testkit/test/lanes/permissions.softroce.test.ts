@@ -45,7 +45,7 @@ const Outcome = Schema.Struct({
   call: Schema.String,
   reason: Schema.String,
   message: Schema.String,
-  millis: Schema.Number
+  millis: Schema.Finite
 })
 
 const decodeReport = Schema.decodeEffect(Schema.fromJsonString(Schema.Struct({ device: Outcome, channel: Outcome })))

@@ -1,6 +1,7 @@
 import { VerbsConformance } from "@effect-rdma/testkit"
 import { describe } from "@effect/vitest"
-import { verbsOnFabric, verbsOnInfiniBandFabric } from "./lanes.ts"
+import { verbsOnExperimentalFabric, verbsOnFabric, verbsOnInfiniBandFabric } from "./lanes.ts"
 
 describe("RoCE", () => VerbsConformance.suite(verbsOnFabric))
 describe("InfiniBand", () => VerbsConformance.suite(verbsOnInfiniBandFabric))
+describe("MLNX_OFED", () => VerbsConformance.suite(verbsOnExperimentalFabric))
