@@ -187,9 +187,12 @@ const koffiTypes = (types: ReadonlyArray<keyof Arguments>): Array<string> => typ
 
 const prototypes = new Map<string, koffi.TypeObject>()
 
+// An address stays the same function, since no library is ever closed.
+const decoded = new Map<string, unknown>()
+
 /**
- * A function from its address, for the operation tables that the libraries keep in memory. Made once and kept: decoding
- * costs more than the call.
+ * A function from its address, for the operation tables that the libraries keep in memory. It is decoded at the first
+ * call for an address and kept, since decoding costs more than the call.
  *
  * @category constructors
  * @since 0.1.0
@@ -201,12 +204,17 @@ export const fromAddress = <const A extends ReadonlyArray<keyof Arguments>, R ex
 ): NativeFunction<A, R> => {
   if (address === 0n) throw new RangeError("a function cannot be at NULL")
   const signature = `${resultType}(${argumentTypes.join(",")})`
+  const key = `${address}:${signature}`
+  const known = decoded.get(key)
+  if (known !== undefined) return known as NativeFunction<A, R>
   let prototype = prototypes.get(signature)
   if (prototype === undefined) {
     prototype = koffi.proto(typeNames[resultType], koffiTypes(argumentTypes))
     prototypes.set(signature, prototype)
   }
-  return typed(koffi.decode(address, prototype), resultType)
+  const made = typed<A, R>(koffi.decode(address, prototype), resultType)
+  decoded.set(key, made)
+  return made
 }
 
 const load = (path: string): koffi.LibraryHandle => {

@@ -19,7 +19,6 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import * as CreationSite from "./CreationSite.ts"
-import * as Errno from "./Errno.ts"
 import * as Ledger from "./Ledger.ts"
 import type * as NativeError from "./NativeError.ts"
 import { ReleaseError } from "./ReleaseError.ts"
@@ -89,6 +88,7 @@ class Node<out Raw> implements Ledger.Entry {
   readonly pair: Ledger.Pair
   readonly ownership: "owned" | "borrowed"
   readonly cannotRefuse: boolean
+  readonly goneWithDevice: boolean
   readonly parents: ReadonlyArray<Node<unknown>>
   readonly site: CreationSite.CreationSite | undefined
   readonly ledger: Ledger.Ledger
@@ -101,6 +101,7 @@ class Node<out Raw> implements Ledger.Entry {
     this.pair = fields.pair
     this.ownership = fields.ownership
     this.cannotRefuse = fields.cannotRefuse
+    this.goneWithDevice = fields.goneWithDevice
     this.parents = fields.parents
     this.site = fields.site
     this.ledger = fields.ledger
@@ -114,6 +115,7 @@ class Node<out Raw> implements Ledger.Entry {
 type NodeFields =
   | Exclude<keyof Ledger.Entry, "name" | "state">
   | "cannotRefuse"
+  | "goneWithDevice"
   | "parents"
   | "ledger"
   | "scope"
@@ -142,6 +144,8 @@ export interface Options<Kind extends string, Raw, Fields extends object, E, R> 
    * released, it is not called, and this resource is a failed release too.
    */
   readonly cannotRefuse?: boolean
+  /** `EIO` from the release says that the device is gone, and its kernel objects with it: that counts as released. */
+  readonly goneWithDevice?: boolean
   readonly acquire: Effect.Effect<Raw, E, R>
   readonly release: (raw: Raw) => Effect.Effect<void, NativeError.NativeError>
   /** What the handle carries; it stays readable after the release. `self` may be kept, not read. */
@@ -174,6 +178,7 @@ export const make = <Kind extends string, Raw, Fields extends object, E, R = nev
         pair: options.pair,
         ownership: options.ownership ?? "owned",
         cannotRefuse: options.cannotRefuse ?? false,
+        goneWithDevice: options.goneWithDevice ?? false,
         parents,
         site: fiber.getRef(CreationSite.CaptureSites) ? options.site : undefined,
         ledger: parents[0]?.ledger ?? fiber.getRef(Ledger.Ledger),
@@ -346,8 +351,8 @@ const releaseErrorOf = (
   if (Exit.isSuccess(exit)) return undefined
   const cause = Cause.squash(exit.cause)
   const native = exit.cause.reasons.find((reason) => reason._tag === "Fail")?.error
-  // EIO: the device is gone and the kernel has reclaimed the object already; a retry could never succeed.
-  if (native?.reason.errno === Errno.numberOf("EIO")) return undefined
+  // The kernel has reclaimed the object already; a retry could never succeed.
+  if (node.goneWithDevice && native?.reason._tag === "EIO") return undefined
   return new ReleaseError({
     call: native?.call ?? node.pair[1],
     resource: Ledger.formatEntry(node),

@@ -26,6 +26,7 @@ const makeLibrary = () => {
       readonly release?: Effect.Effect<void, NativeError.NativeError>
       readonly ownership?: "owned" | "borrowed"
       readonly cannotRefuse?: boolean
+      readonly goneWithDevice?: boolean
     } = {}
   ): Effect.Effect<
     Resource.Resource<"Thing", string> & { readonly label: string },
@@ -39,6 +40,7 @@ const makeLibrary = () => {
       parents,
       ownership: options.ownership ?? "owned",
       cannotRefuse: options.cannotRefuse ?? false,
+      goneWithDevice: options.goneWithDevice ?? false,
       acquire: Effect.suspend(() => {
         log.push(`+${name}`)
         return Effect.as(options.acquire ?? Effect.void, name)
@@ -295,11 +297,13 @@ describe("Resource", () => {
       assert.strictEqual(error.errno, undefined)
     }))
 
-  it.effect("EIO from a release counts as released: the device is gone", () =>
+  it.effect("EIO from a release counts as released where it says that the device is gone", () =>
     Effect.gen(function*() {
       const { make } = makeLibrary()
-      yield* Effect.scoped(make("a", [], { release: Effect.fail(errorOf("thing_destroy", 5)) }))
+      const release = Effect.fail(errorOf("thing_destroy", 5))
+      yield* Effect.scoped(make("on a device", [], { release, goneWithDevice: true }))
       assert.deepStrictEqual(yield* Ledger.live, [])
+      assert.instanceOf(dieOf(yield* Effect.exit(Effect.scoped(make("elsewhere", [], { release })))), ReleaseError)
     }).pipe(Effect.provide(Ledger.layer)))
 
   it.effect("is released even when its fields cannot be made", () =>

@@ -56,6 +56,7 @@ export const make = (
       pair: ["ibv_create_ah", "ibv_destroy_ah"],
       site,
       parents: [domain],
+      goneWithDevice: true,
       acquire: Effect.suspend(() => domain.context.verbs.createAh(Resource.raw(domain), attributes)),
       release: domain.context.verbs.destroyAh,
       fields: () => ({ context: domain.context, domain, attributes })
@@ -84,6 +85,7 @@ export const fromReceived = (
           pair: ["ibv_create_ah_from_wc", "ibv_destroy_ah"],
           site,
           parents: [domain],
+          goneWithDevice: true,
           acquire: Effect.suspend(() => domain.context.verbs.createAhFromWc(Resource.raw(domain), portNum, received)),
           release: domain.context.verbs.destroyAh,
           fields: () => ({ context: domain.context, domain, attributes })

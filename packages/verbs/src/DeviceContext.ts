@@ -29,7 +29,7 @@ export interface DeviceContext extends Resource.Resource<"DeviceContext", Pointe
 
 /**
  * Opens a listed device. The context is owned by the scope; everything made on it is released before it is closed. The
- * list is needed only for the call. Fails with `EACCES` when the device node refuses, `ENODEV` when the device is gone.
+ * list is needed only for the call. Fails with `EACCES` when the device node refuses, `ENOENT` when the device is gone.
  *
  * @category constructors
  * @since 0.1.0
@@ -144,6 +144,7 @@ const acquire = (device: DeviceList.Device, site: CreationSite.CreationSite | un
     pair,
     site,
     parents: [],
+    goneWithDevice: true,
     uses: [device.list],
     acquire: device.verbs.openDevice(device.pointer),
     release: device.verbs.closeDevice,

@@ -42,6 +42,7 @@ export const alloc = (
     pair,
     site: CreationSite.capture(alloc),
     parents: threadDomain === undefined ? [protectionDomain] : [protectionDomain, threadDomain],
+    goneWithDevice: true,
     acquire: acquire(protectionDomain, threadDomain),
     release: protectionDomain.context.verbs.deallocPd,
     fields: () => ({ context: protectionDomain.context, protectionDomain, threadDomain })

@@ -45,6 +45,7 @@ export const alloc = (
     pair: ["ibv_alloc_pd", "ibv_dealloc_pd"],
     site: CreationSite.capture(alloc),
     parents: [context],
+    goneWithDevice: true,
     acquire: Effect.suspend(() => context.verbs.allocPd(Resource.raw(context))),
     release: context.verbs.deallocPd,
     fields: () => ({ context })

@@ -113,6 +113,7 @@ const experimental = (
     pair: ["ibv_exp_create_res_domain", "ibv_exp_destroy_res_domain"],
     site,
     parents: [context],
+    goneWithDevice: true,
     acquire: Effect.suspend(() => {
       const owner = Resource.raw(context)
       return Effect.map(expCreateResDomain(owner, attributes), (pointer) => ({ owner, pointer }))

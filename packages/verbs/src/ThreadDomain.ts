@@ -33,6 +33,7 @@ export const alloc = (context: DeviceContext.DeviceContext): Effect.Effect<Threa
     pair: ["ibv_alloc_td", "ibv_dealloc_td"],
     site: CreationSite.capture(alloc),
     parents: [context],
+    goneWithDevice: true,
     acquire: Effect.suspend(() => context.verbs.allocTd(Resource.raw(context))),
     release: context.verbs.deallocTd,
     fields: () => ({ context })
