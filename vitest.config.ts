@@ -19,9 +19,9 @@ export default defineConfig({
         test: {
           name: lane,
           include: [`packages/*/test/**/*.${lane}.test.ts`, `examples/*.${lane}.test.ts`],
-          // One process for all files of a lane: what is open is counted per process, and an emulated machine takes
-          // seconds to load a module again.
-          isolate: false,
+          // One file after the other, each in a process of its own: what is open is counted per process, and librdmacm
+          // keeps every device open for as long as its process lives.
+          pool: "forks",
           fileParallelism: false,
           testTimeout: 60_000,
           hookTimeout: 60_000
