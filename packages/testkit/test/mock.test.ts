@@ -10,6 +10,7 @@ import {
   Verbs,
   VerbsError
 } from "@effect-rdma/verbs"
+import type { DeviceArray } from "@effect-rdma/verbs/operations/Device"
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Layer, Scope } from "effect"
 
@@ -23,7 +24,7 @@ const deviceNames = Effect.scoped(
 const list = Pointer.make<"ibv_device *">(0x1000n)
 const guid = 0xe41d_2d03_0050_ab12n
 
-const listOf = (...names: ReadonlyArray<string>): Verbs.DeviceArray => ({
+const listOf = (...names: ReadonlyArray<string>): DeviceArray => ({
   list,
   devices: names.map((name, index) => ({
     pointer: Pointer.make<"ibv_device">(0x2000n + BigInt(index)),

@@ -7,6 +7,7 @@ import * as CreationSite from "@effect-rdma/core/CreationSite"
 import * as Resource from "@effect-rdma/core/Resource"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import type * as Operations from "./operations/Device.ts"
 import * as Verbs from "./Verbs.ts"
 import type { VerbsError } from "./VerbsError.ts"
 
@@ -16,7 +17,7 @@ import type { VerbsError } from "./VerbsError.ts"
  * @category models
  * @since 0.1.0
  */
-export interface Device extends Verbs.ListedDevice {
+export interface Device extends Operations.ListedDevice {
   readonly list: Resource.Resource<"DeviceList">
   readonly verbs: Verbs.Verbs["Service"]
 }
@@ -28,7 +29,7 @@ export interface Device extends Verbs.ListedDevice {
  * @category models
  * @since 0.1.0
  */
-export interface DeviceList extends Resource.Resource<"DeviceList", Verbs.DeviceArray> {
+export interface DeviceList extends Resource.Resource<"DeviceList", Operations.DeviceArray> {
   readonly devices: ReadonlyArray<Device>
 }
 

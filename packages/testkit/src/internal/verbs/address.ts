@@ -1,0 +1,137 @@
+import type * as Errno from "@effect-rdma/core/Errno"
+import * as Gid from "@effect-rdma/core/Gid"
+import * as Identifier from "@effect-rdma/core/Identifier"
+import type * as Pointer from "@effect-rdma/core/Pointer"
+import type * as AddressHandleAttributes from "@effect-rdma/verbs/AddressHandleAttributes"
+import type * as Address from "@effect-rdma/verbs/operations/Address"
+import type * as ReceivedDatagram from "@effect-rdma/verbs/ReceivedDatagram"
+import * as RoutingHeader from "@effect-rdma/verbs/RoutingHeader"
+import type { VerbsError } from "@effect-rdma/verbs/VerbsError"
+import * as Effect from "effect/Effect"
+import * as Host from "../host.ts"
+import { type AddressHandleState, fail, portOf, query, reclaim, type VerbsState } from "./state.ts"
+
+/** Address handles of one host. */
+export const make = (state: VerbsState): Address.Operations => {
+  const { domains, fabric, host: { heap } } = state
+  const handles = heap.store<"ibv_ah", AddressHandleState>("ibv_ah")
+  state.onClose.push((context) =>
+    reclaim(handles, context, ({ device }) => {
+      device.ahs--
+    })
+  )
+
+  const createAh = (
+    call: string,
+    pd: Pointer.Pointer<"ibv_pd">,
+    attributes: AddressHandleAttributes.AddressHandleAttributes
+  ) =>
+    Effect.suspend(() => {
+      const domain = domains.get(call, pd)
+      const { device } = domain
+      if (!device.plugged) return fail(call, "EIO")
+      const refused = refuseAddress(fabric, device, attributes)
+      if (refused !== undefined) return fail(call, refused, { portNum: attributes.portNum })
+      if (device.ahs >= device.description.attributes.maxAh) return fail(call, "ENOMEM")
+      device.ahs++
+      domain.users++
+      return Effect.succeed(handles.alloc({ kind: "AddressHandle", device, context: domain.context, domain }))
+    })
+
+  return {
+    createAh: (pd, attributes) => createAh("ibv_create_ah", pd, attributes),
+    destroyAh: (ah) =>
+      Effect.suspend(() => {
+        const call = "ibv_destroy_ah"
+        const { device, domain } = handles.get(call, ah)
+        if (!device.plugged) return fail(call, "EIO")
+        handles.free(call, ah)
+        domain.users--
+        device.ahs--
+        return Effect.void
+      }),
+    initAhFromWc: (context, portNum, received) =>
+      query(
+        state,
+        "ibv_init_ah_from_wc",
+        context,
+        (device) => attributesOfSender("ibv_init_ah_from_wc", device, portNum, received)
+      ),
+    createAhFromWc: (pd, portNum, received) =>
+      Effect.suspend(() => {
+        const call = "ibv_create_ah_from_wc"
+        const { device } = domains.get(call, pd)
+        if (!device.plugged) return fail(call, "EIO")
+        return Effect.flatMap(
+          attributesOfSender(call, device, portNum, received),
+          (attributes) => createAh(call, pd, attributes)
+        )
+      })
+  }
+}
+
+// -----------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------
+
+/** A group of IPv6 or InfiniBand, or one of IPv4 (224.0.0.0/4) as a mapped address. */
+const isMulticast = (gid: Gid.Gid): boolean =>
+  Gid.isMulticast(gid) || (Gid.isIpv4Mapped(gid) && ((gid[12] ?? 0) & 0xf0) === 0xe0)
+
+/** The errno that refuses an address, 0 for NULL without one; measured on rxe of Linux 6.1, read in mlx5 of 44.0. */
+const refuseAddress = (
+  fabric: Host.FabricState,
+  { description }: Host.DeviceState,
+  { grh, portNum }: AddressHandleAttributes.AddressHandleAttributes
+): Errno.ErrnoName | 0 | undefined => {
+  const port = description.ports.find((port) => port.number === portNum)
+  if (port === undefined) return description.provider === "mlx5" ? 0 : "EINVAL"
+  const isEthernet = port.linkLayer === "ethernet"
+  if (grh === undefined) return isEthernet ? "EINVAL" : undefined
+  // mlx5 makes these without asking the kernel, and the device finds out when it sends.
+  if (!isEthernet && description.provider === "mlx5") return undefined
+  if (grh.sgidIndex >= port.gidTblLen) return "EINVAL"
+  const source = Host.gidsOf(port).find((row) => row.index === grh.sgidIndex)
+  if (source === undefined) return "ENODATA"
+  if (!isEthernet || isMulticast(grh.dgid)) return undefined
+  // RoCE v1 finds the MAC in a link-local GID and asks nobody.
+  if (source.type === "roceV1" && Gid.isLinkLocal(grh.dgid)) return undefined
+  if (Gid.isIpv4Mapped(source.gid) !== Gid.isIpv4Mapped(grh.dgid)) {
+    return Gid.isZero(grh.dgid) && !Gid.isIpv4Mapped(source.gid) ? "ENETUNREACH" : "EINVAL"
+  }
+  if (Gid.isZero(grh.dgid)) return "ENETUNREACH"
+  // The kernel asks for the neighbour and waits a second for it.
+  return Host.isReachable(fabric, grh.dgid) ? undefined : "ETIMEDOUT"
+}
+
+/** What libibverbs does with a completion and a routing header: an address that goes back. */
+const attributesOfSender = (
+  call: string,
+  device: Host.DeviceState,
+  portNum: Identifier.PortNumber,
+  { dlidPathBits, grh, sl, slid }: ReceivedDatagram.ReceivedDatagram
+): Effect.Effect<AddressHandleAttributes.AddressHandleAttributes, VerbsError> => {
+  const attributes = { portNum, dlid: slid, sl, srcPathBits: dlidPathBits, staticRate: "max" as const }
+  if (grh === undefined) return Effect.succeed(attributes)
+  const header = RoutingHeader.fromBytes(grh)
+  if (header === undefined) return fail(call, "EPROTONOSUPPORT")
+  if (isMulticast(header.dgid)) return fail(call, "EINVAL")
+  const isRouted = header._tag === "Ipv4" || header.nextHeader === RoutingHeader.nextHeaderUdp
+  if (!isRouted && header.nextHeader !== RoutingHeader.nextHeaderIb) return fail(call, "EPROTONOSUPPORT")
+  const port = portOf(device, portNum)
+  const local = port === undefined
+    ? undefined
+    : Host.gidsOf(port).find((row) => (row.type === "roceV2") === isRouted && Gid.Equivalence(row.gid, header.dgid))
+  // The search walks off the end of the table.
+  if (local === undefined) return fail(call, "EINVAL", { portNum })
+  return Effect.succeed({
+    ...attributes,
+    grh: {
+      dgid: header.sgid,
+      flowLabel: Identifier.FlowLabel.make(header.flowLabel),
+      sgidIndex: local.index,
+      hopLimit: Identifier.HopLimit.make(header._tag === "Ipv4" ? header.timeToLive : header.hopLimit),
+      trafficClass: Identifier.TrafficClass.make(header._tag === "Ipv4" ? header.typeOfService : header.trafficClass)
+    }
+  })
+}

@@ -1,0 +1,83 @@
+import * as Errno from "@effect-rdma/core/Errno"
+import type * as Identifier from "@effect-rdma/core/Identifier"
+import * as NativeReason from "@effect-rdma/core/NativeReason"
+import type * as Pointer from "@effect-rdma/core/Pointer"
+import { VerbsError } from "@effect-rdma/verbs/VerbsError"
+import * as Effect from "effect/Effect"
+import type * as Topology from "../../Topology.ts"
+import type * as Heap from "../heap.ts"
+import type * as Host from "../host.ts"
+
+export interface OfContext extends Heap.Native {
+  readonly device: Host.DeviceState
+  readonly context: Pointer.Pointer<"ibv_context">
+}
+
+export interface DomainState extends OfContext {
+  readonly kind: "ProtectionDomain" | "ParentDomain"
+  readonly parts: ReadonlyArray<{ users: number }>
+  users: number
+}
+
+export interface ThreadDomainState extends OfContext {
+  users: number
+}
+
+export interface AddressHandleState extends OfContext {
+  readonly domain: DomainState
+}
+
+/** What libibverbs of one host holds, shared by the families of its operations. */
+export interface VerbsState {
+  readonly fabric: Host.FabricState
+  readonly host: Host.HostState
+  readonly domains: Heap.Store<"ibv_pd", DomainState>
+  /**
+   * What the kernel reclaims when the file of a context is closed, in any order; each family adds its own.
+   */
+  readonly onClose: Array<(context: Pointer.Pointer<"ibv_context">) => void>
+}
+
+export const make = (fabric: Host.FabricState, host: Host.HostState): VerbsState => ({
+  fabric,
+  host,
+  domains: host.heap.store<"ibv_pd", DomainState>("ibv_pd"),
+  onClose: []
+})
+
+/** Forgets the objects of a store that were made on a context. */
+export const reclaim = <Struct extends string, Value extends OfContext>(
+  store: Heap.Store<Struct, Value>,
+  context: Pointer.Pointer<"ibv_context">,
+  each: (value: Value) => void = () => {}
+): void => {
+  for (const [pointer, value] of Array.from(store.values())) {
+    if (value.context !== context) continue
+    each(value)
+    store.free("ibv_close_device", pointer)
+  }
+}
+
+/** Runs a query of a context whose device is there. */
+export const query = <A>(
+  { host }: VerbsState,
+  call: string,
+  context: Pointer.Pointer<"ibv_context">,
+  run: (device: Host.DeviceState) => Effect.Effect<A, VerbsError>
+): Effect.Effect<A, VerbsError> =>
+  Effect.suspend(() => {
+    const { device } = host.contexts.get(call, context)
+    return device.plugged ? run(device) : fail(call, "EIO")
+  })
+
+export const fail = (
+  call: string,
+  errno: Errno.ErrnoName | 0,
+  input: VerbsError["input"] = {}
+): Effect.Effect<never, VerbsError> =>
+  Effect.fail(
+    new VerbsError({ call, reason: NativeReason.fromErrno(errno === 0 ? 0 : Errno.numberOf(errno)), input })
+  )
+
+export const portOf = (device: Host.DeviceState, portNum: Identifier.AnyPortNumber): Topology.Port | undefined =>
+  device.description.ports.find((port) => port.number === portNum)

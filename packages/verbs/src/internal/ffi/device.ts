@@ -1,0 +1,182 @@
+/**
+ * Devices and ports on the real library.
+ *
+ * @since 0.1.0
+ */
+import * as DeviceNode from "@effect-rdma/core/DeviceNode"
+import * as Gid from "@effect-rdma/core/Gid"
+import * as Guid from "@effect-rdma/core/Guid"
+import * as Identifier from "@effect-rdma/core/Identifier"
+import * as Library from "@effect-rdma/core/Library"
+import * as NativeMemory from "@effect-rdma/core/NativeMemory"
+import * as NodeType from "@effect-rdma/core/NodeType"
+import * as PKey from "@effect-rdma/core/PKey"
+import * as Pointer from "@effect-rdma/core/Pointer"
+import * as ReturnConvention from "@effect-rdma/core/ReturnConvention"
+import * as TransportType from "@effect-rdma/core/TransportType"
+import * as Effect from "effect/Effect"
+import type * as Device from "../../operations/Device.ts"
+import type { VerbsError } from "../../VerbsError.ts"
+import * as Codec from "../codec.ts"
+import * as ContextOps from "../contextOps.ts"
+import * as Layout from "../Layout.ts"
+import { fail, unsupported } from "./failure.ts"
+
+export const make = (library: Library.Library): Device.Operations => {
+  const getDeviceList = library.bind("ibv_get_device_list", ["buffer"], "pointer")
+  const freeDeviceList = library.bind("ibv_free_device_list", ["pointer"], "void")
+  const getDeviceGuid = library.bind("ibv_get_device_guid", ["pointer"], "u64")
+  const getDeviceIndex = library.bindOptional("ibv_get_device_index", ["pointer"], "int")
+  const openDevice = library.bind("ibv_open_device", ["pointer"], "pointer")
+  const closeDevice = library.bind("ibv_close_device", ["pointer"], "int")
+  const queryDevice = library.bind("ibv_query_device", ["pointer", "buffer"], "int")
+  const queryPort = library.bind("ibv_query_port", ["pointer", "u8", "buffer"], "int")
+  const queryGid = library.bind("ibv_query_gid", ["pointer", "u8", "int", "buffer"], "int")
+  const queryGidTable = library.bindOptional(
+    "_ibv_query_gid_table",
+    ["pointer", "buffer", "size", "u32", "size"],
+    "ssize"
+  )
+  const queryPkey = library.bind("ibv_query_pkey", ["pointer", "u8", "int", "buffer"], "int")
+  const operations: Device.Operations = {
+    getDeviceList: Effect.suspend(() => {
+      const count = new Int32Array(1)
+      return Effect.map(
+        ReturnConvention.pointerOrErrno<"ibv_device *", VerbsError>(
+          () => getDeviceList(count),
+          (errno) => fail("ibv_get_device_list", errno)
+        ),
+        (list) => {
+          const length = count[0] ?? 0
+          const pointers = NativeMemory.view(list, length * 8)
+          return {
+            list,
+            devices: Array.from({ length }, (_, index): Device.ListedDevice => {
+              const pointer = Pointer.make<"ibv_device">(pointers.getBigUint64(index * 8, true))
+              const device = readDevice(pointer)
+              return {
+                pointer,
+                name: device.name,
+                nodeType: NodeType.fromNative(device.nodeType),
+                transportType: TransportType.fromNative(device.transportType),
+                guid: fromNetworkOrder(getDeviceGuid(pointer)),
+                index: getDeviceIndex?.(pointer) ?? -1
+              }
+            })
+          }
+        }
+      )
+    }),
+    freeDeviceList: (list) => Effect.sync(() => freeDeviceList(list)),
+    openDevice: (device) =>
+      Effect.suspend(() => {
+        const { devName, name } = readDevice(device)
+        const node = `/dev/infiniband/${devName}`
+        const failToOpen = (errno: number) => fail("ibv_open_device", errno, { name }, DeviceNode.hint(errno, node))
+        // The library would wait 5 s for a node that refuses, in case udev is about to make it.
+        const refusal = DeviceNode.refusal(node)
+        return refusal === undefined
+          ? ReturnConvention.pointerOrErrno(() => openDevice(device), failToOpen)
+          : Effect.fail(failToOpen(refusal))
+      }),
+    closeDevice: (context) =>
+      ReturnConvention.returnedErrno(() => closeDevice(context), (errno) => fail("ibv_close_device", errno)),
+    getDeviceName: (context) => Effect.sync(() => readDevice(deviceOf(context)).name),
+
+    queryDevice: (context) =>
+      Effect.suspend(() => {
+        const attributes = Layout.DeviceAttr.allocate()
+        return Effect.map(
+          ReturnConvention.returnedErrno(
+            () => queryDevice(context, attributes),
+            (errno) => fail("ibv_query_device", errno)
+          ),
+          () => Codec.decodeDeviceAttributes(attributes)
+        )
+      }),
+    queryPort: (context, portNum) =>
+      Effect.suspend(() => {
+        const attributes = new DataView(new ArrayBuffer(Codec.portAttributesBytes))
+        const op = ContextOps.addressOf(context, Layout.contextOps.queryPort)
+        const call = op === 0n
+          ? () => queryPort(context, portNum, attributes)
+          : () =>
+            Library.fromAddress(op, ["pointer", "u8", "buffer", "size"], "int")(
+              context,
+              portNum,
+              attributes,
+              attributes.byteLength
+            )
+        return Effect.map(
+          ReturnConvention.returnedErrno(call, (errno) => fail("ibv_query_port", errno, { portNum })),
+          () => Codec.decodePortAttributes(attributes)
+        )
+      }),
+    queryGid: (context, portNum, index) =>
+      Effect.suspend(() => {
+        const gid = new Uint8Array(16)
+        return Effect.map(
+          ReturnConvention.minusOneErrno(
+            () => queryGid(context, portNum, index, gid),
+            (errno) => fail("ibv_query_gid", errno, { portNum, index })
+          ),
+          () => Gid.fromBytes(gid)
+        )
+      }),
+    queryGidTable: (context) =>
+      queryGidTable === undefined
+        ? Effect.fail(unsupported("ibv_query_gid_table", "EOPNOTSUPP"))
+        : Effect.flatMap(gidTableLength(context), (length) => {
+          const entries = new DataView(new ArrayBuffer(length * Layout.GidEntry.size))
+          return Effect.map(
+            ReturnConvention.negativeErrno(
+              () => queryGidTable(context, entries, length, 0, Layout.GidEntry.size),
+              (errno) => fail("ibv_query_gid_table", errno)
+            ),
+            (count) =>
+              Array.from(
+                { length: Math.min(count, length) },
+                (_, index) => Codec.decodeGidEntry(entries, index * Layout.GidEntry.size)
+              )
+          )
+        }),
+    queryPkey: (context, portNum, index) =>
+      Effect.suspend(() => {
+        const pkey = new DataView(new ArrayBuffer(2))
+        return Effect.map(
+          ReturnConvention.minusOneErrno(
+            () => queryPkey(context, portNum, index, pkey),
+            (errno) => fail("ibv_query_pkey", errno, { portNum, index })
+          ),
+          () => PKey.PKey.make(pkey.getUint16(0))
+        )
+      })
+  }
+
+  const gidTableLength = (context: Pointer.Pointer<"ibv_context">): Effect.Effect<number, VerbsError> =>
+    Effect.flatMap(operations.queryDevice(context), ({ physPortCnt }) =>
+      Effect.map(
+        Effect.forEach(
+          Array.from({ length: physPortCnt }, (_, index) => Identifier.PortNumber.make(index + 1)),
+          (port) => operations.queryPort(context, port)
+        ),
+        (ports) => ports.reduce((sum, port) => sum + port.gidTblLen, 0)
+      ))
+  return operations
+}
+
+// -----------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------
+
+const readDevice = (device: bigint) => Layout.Device.read(NativeMemory.view(device, Layout.Device.size))
+
+const deviceOf = (context: bigint): bigint =>
+  Layout.Context.get("device", NativeMemory.view(context, Layout.Context.size))
+
+// `__be64` comes back as a number of the host's byte order over bytes of network order.
+const fromNetworkOrder = (word: bigint): Guid.Guid => {
+  const view = new DataView(new ArrayBuffer(8))
+  view.setBigUint64(0, word, true)
+  return Guid.Guid.make(view.getBigUint64(0))
+}

@@ -1,0 +1,80 @@
+/**
+ * The part of the seam of libibverbs for devices and ports.
+ *
+ * @since 0.1.0
+ */
+import type * as Gid from "@effect-rdma/core/Gid"
+import type * as Guid from "@effect-rdma/core/Guid"
+import type * as Identifier from "@effect-rdma/core/Identifier"
+import type * as NodeType from "@effect-rdma/core/NodeType"
+import type * as PKey from "@effect-rdma/core/PKey"
+import type * as Pointer from "@effect-rdma/core/Pointer"
+import type * as TransportType from "@effect-rdma/core/TransportType"
+import type * as Effect from "effect/Effect"
+import type * as DeviceAttributes from "../DeviceAttributes.ts"
+import type * as GidEntry from "../GidEntry.ts"
+import type * as PortAttributes from "../PortAttributes.ts"
+import type { VerbsError } from "../VerbsError.ts"
+
+/**
+ * `struct ibv_device` as read when the list was made; `index` is -1 where the kernel gives none.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ListedDevice {
+  readonly pointer: Pointer.Pointer<"ibv_device">
+  readonly name: string
+  readonly nodeType: NodeType.NodeType
+  readonly transportType: TransportType.TransportType
+  readonly guid: Guid.Guid
+  readonly index: number
+}
+
+/**
+ * The NULL-terminated array of `ibv_get_device_list` and what it listed.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface DeviceArray {
+  readonly list: Pointer.Pointer<"ibv_device *">
+  readonly devices: ReadonlyArray<ListedDevice>
+}
+
+/**
+ * Device lists, contexts, and the queries on them.
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export interface Operations {
+  readonly getDeviceList: Effect.Effect<DeviceArray, VerbsError>
+  readonly freeDeviceList: (list: Pointer.Pointer<"ibv_device *">) => Effect.Effect<void>
+  readonly openDevice: (
+    device: Pointer.Pointer<"ibv_device">
+  ) => Effect.Effect<Pointer.Pointer<"ibv_context">, VerbsError>
+  readonly closeDevice: (context: Pointer.Pointer<"ibv_context">) => Effect.Effect<void, VerbsError>
+  readonly getDeviceName: (context: Pointer.Pointer<"ibv_context">) => Effect.Effect<string>
+
+  readonly queryDevice: (
+    context: Pointer.Pointer<"ibv_context">
+  ) => Effect.Effect<DeviceAttributes.DeviceAttributes, VerbsError>
+  readonly queryPort: (
+    context: Pointer.Pointer<"ibv_context">,
+    portNum: Identifier.PortNumber
+  ) => Effect.Effect<PortAttributes.PortAttributes, VerbsError>
+  readonly queryGid: (
+    context: Pointer.Pointer<"ibv_context">,
+    portNum: Identifier.PortNumber,
+    index: Identifier.GidIndex
+  ) => Effect.Effect<Gid.Gid, VerbsError>
+  readonly queryGidTable: (
+    context: Pointer.Pointer<"ibv_context">
+  ) => Effect.Effect<ReadonlyArray<GidEntry.GidEntry>, VerbsError>
+  readonly queryPkey: (
+    context: Pointer.Pointer<"ibv_context">,
+    portNum: Identifier.PortNumber,
+    index: Identifier.PKeyIndex
+  ) => Effect.Effect<PKey.PKey, VerbsError>
+}
