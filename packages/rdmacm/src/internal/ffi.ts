@@ -51,13 +51,13 @@ export const make = Effect.fnUntraced(function*(
           onFailure: (errno): Effect.Effect<ContextArray, RdmaCmError> =>
             errno === ENODEV && adapters()?.length === 0
               ? Effect.succeed({ list: undefined, contexts: [] })
-              : Effect.fail(fail("rdma_get_devices", errno, {}, cannotOpen)),
+              : Effect.fail(errorOf("rdma_get_devices", errno, {}, cannotOpen)),
           onSuccess: (list) => {
             const contexts = readPointers<"ibv_context">(list, count[0] ?? 0)
             if (contexts.length > 0 || !adapters()?.length) return Effect.succeed({ list, contexts })
             // The library leaves out what it could not open, and says nothing.
             freeDevices(list)
-            return Effect.fail(fail("rdma_get_devices", ENODEV, {}, cannotOpen))
+            return Effect.fail(errorOf("rdma_get_devices", ENODEV, {}, cannotOpen))
           }
         }
       )
@@ -66,9 +66,9 @@ export const make = Effect.fnUntraced(function*(
 
     createEventChannel: Effect.uninterruptible(Effect.suspend(() => {
       const refusal = DeviceNode.refusal(managerNode)
-      if (refusal !== undefined) return Effect.fail(failToOpen(refusal))
+      if (refusal !== undefined) return Effect.fail(openErrorOf(refusal))
       return Effect.tap(
-        ReturnConvention.pointerOrErrno<"rdma_event_channel", RdmaCmError>(createEventChannel, failToOpen),
+        ReturnConvention.pointerOrErrno<"rdma_event_channel", RdmaCmError>(createEventChannel, openErrorOf),
         (channel) =>
           Readiness.setNonBlocking(descriptor(channel)).pipe(
             Effect.mapError((error) => notPollable("rdma_create_event_channel", error)),
@@ -84,7 +84,7 @@ export const make = Effect.fnUntraced(function*(
         return Effect.map(
           ReturnConvention.minusOneErrno(
             () => getCmEvent(channel, out),
-            (errno) => fail("rdma_get_cm_event", errno, {})
+            (errno) => errorOf("rdma_get_cm_event", errno, {})
           ),
           () => {
             const pointer = pointerIn<"rdma_cm_event">(out)
@@ -98,7 +98,7 @@ export const make = Effect.fnUntraced(function*(
       }),
     ackCmEvent: (event) =>
       Effect.asVoid(
-        ReturnConvention.minusOneErrno(() => ackCmEvent(event), (errno) => fail("rdma_ack_cm_event", errno, {}))
+        ReturnConvention.minusOneErrno(() => ackCmEvent(event), (errno) => errorOf("rdma_ack_cm_event", errno, {}))
       ),
     awaitCmEvent: (channel) =>
       Effect.suspend(() =>
@@ -114,14 +114,14 @@ export const make = Effect.fnUntraced(function*(
         return Effect.map(
           ReturnConvention.minusOneErrno(
             () => createId(channel, out, null, PortSpace.toNative(portSpace)),
-            (errno) => fail("rdma_create_id", errno, { portSpace })
+            (errno) => errorOf("rdma_create_id", errno, { portSpace })
           ),
           () => pointerIn<"rdma_cm_id">(out)
         )
       }),
     destroyId: (id) =>
       Effect.asVoid(
-        ReturnConvention.minusOneErrno(() => destroyId(id), (errno) => fail("rdma_destroy_id", errno, {}))
+        ReturnConvention.minusOneErrno(() => destroyId(id), (errno) => errorOf("rdma_destroy_id", errno, {}))
       ),
     resolveAddr: (id, source, destination, timeoutMillis) =>
       Effect.suspend(() => {
@@ -130,7 +130,7 @@ export const make = Effect.fnUntraced(function*(
         return Effect.asVoid(ReturnConvention.minusOneErrno(
           () => resolveAddr(id, from, to, timeoutMillis),
           (errno) =>
-            fail("rdma_resolve_addr", errno, {
+            errorOf("rdma_resolve_addr", errno, {
               ...(source === undefined ? undefined : { source }),
               destination,
               timeoutMillis
@@ -172,7 +172,7 @@ const refusedByAll = (paths: ReadonlyArray<string>): RdmaCmError | undefined => 
   const [refusal] = refusals
   return path === undefined || refusal === undefined || refusals.includes(undefined)
     ? undefined
-    : fail("rdma_get_devices", refusal, {}, DeviceNode.describe(path))
+    : errorOf("rdma_get_devices", refusal, {}, DeviceNode.describe(path))
 }
 
 const descriptor = (channel: bigint): number =>
@@ -191,7 +191,7 @@ const unavailable = "Load it with: modprobe rdma_ucm, and the driver of the adap
 const noDevice = "There is no RDMA device; rdma link lists them. Without hardware: modprobe rdma_rxe && " +
   "rdma link add rxe0 type rxe netdev eth0"
 
-const fail = (call: string, errno: number, input: RdmaCmError["input"], hint?: string): RdmaCmError => {
+const errorOf = (call: string, errno: number, input: RdmaCmError["input"], hint?: string): RdmaCmError => {
   // librdmacm says ENODEV for both; only without the kernel's RDMA core is there no such folder.
   if (errno === ENODEV && adapters() === undefined) {
     return new RdmaCmError({ call, reason: new NativeReason.RdmaUnavailable({ errno }), input, hint: unavailable })
@@ -204,9 +204,9 @@ const fail = (call: string, errno: number, input: RdmaCmError["input"], hint?: s
   })
 }
 
-const failToOpen = (errno: number): RdmaCmError => {
+const openErrorOf = (errno: number): RdmaCmError => {
   const hint = errno === ENODEV ? noDevice : DeviceNode.hint(errno, managerNode)
-  return fail("rdma_create_event_channel", errno, {}, errno === ENOENT ? `${hint}. The module is rdma_ucm` : hint)
+  return errorOf("rdma_create_event_channel", errno, {}, errno === ENOENT ? `${hint}. The module is rdma_ucm` : hint)
 }
 
-const notPollable = (call: string, { errno, fd }: Readiness.NotPollable): RdmaCmError => fail(call, errno, { fd })
+const notPollable = (call: string, { errno, fd }: Readiness.NotPollable): RdmaCmError => errorOf(call, errno, { fd })

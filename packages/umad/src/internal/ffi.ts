@@ -48,9 +48,9 @@ export const make = Effect.fnUntraced(function*(
     fill: (struct: Pointer.Pointer<S>) => number
   ): Effect.Effect<Pointer.Pointer<S>, UmadError> =>
     Effect.uninterruptible(Effect.flatMap(
-      ReturnConvention.pointerOrErrno<S, UmadError>(() => calloc(1, size), (errno) => fail("calloc", errno, input)),
+      ReturnConvention.pointerOrErrno<S, UmadError>(() => calloc(1, size), (errno) => errorOf("calloc", errno, input)),
       (struct) =>
-        ReturnConvention.negativeErrno(() => fill(struct), (errno) => fail(call, errno, input)).pipe(
+        ReturnConvention.negativeErrno(() => fill(struct), (errno) => errorOf(call, errno, input)).pipe(
           Effect.tapError(() => Effect.sync(() => free(struct))),
           Effect.as(struct)
         )
@@ -68,7 +68,7 @@ export const make = Effect.fnUntraced(function*(
       return Effect.flatMap(
         ReturnConvention.negativeErrno(
           () => getCasNames(buffer, maximumDevices),
-          (errno) => fail("umad_get_cas_names", errno, {})
+          (errno) => errorOf("umad_get_cas_names", errno, {})
         ),
         (count) => {
           const names = Array.from({ length: count }, (_, index) => nameField.get(buffer, index * nameField.size))
@@ -85,7 +85,7 @@ export const make = Effect.fnUntraced(function*(
         onFailure: (errno): Effect.Effect<DeviceNodes, UmadError> =>
           errno === 0
             ? Effect.succeed({ list: undefined, names: [] })
-            : Effect.fail(fail("umad_get_ca_device_list", errno, {})),
+            : Effect.fail(errorOf("umad_get_ca_device_list", errno, {})),
         onSuccess: (list) => Effect.succeed({ list, names: readDeviceNodes(list) })
       }
     ),
@@ -159,11 +159,11 @@ const readDeviceNodes = (list: bigint): ReadonlyArray<string> => {
 }
 
 const integer = (call: string, native: () => number): Effect.Effect<void, UmadError> =>
-  Effect.asVoid(ReturnConvention.negativeErrno(native, (errno, variable) => fail(call, variable || errno, {})))
+  Effect.asVoid(ReturnConvention.negativeErrno(native, (errno, variable) => errorOf(call, variable || errno, {})))
 
 const inputOf = (caName: CaName.CaName | undefined) => caName === undefined ? {} : { caName }
 
-const fail = (call: string, errno: number, input: UmadError["input"]): UmadError => {
+const errorOf = (call: string, errno: number, input: UmadError["input"]): UmadError => {
   const name = Errno.nameOf(errno)
   const hint = name === undefined ? undefined : hints[name]
   return new UmadError({

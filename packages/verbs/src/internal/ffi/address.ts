@@ -12,7 +12,7 @@ import * as ReceivedDatagram from "../../ReceivedDatagram.ts"
 import type { VerbsError } from "../../VerbsError.ts"
 import * as Codec from "../codec.ts"
 import * as Layout from "../Layout.ts"
-import { fail } from "./failure.ts"
+import { errorOf } from "./error.ts"
 
 export const make = (library: Library.Library): Address.Operations => {
   const createAh = library.bind("ibv_create_ah", ["pointer", "buffer"], "pointer")
@@ -23,16 +23,16 @@ export const make = (library: Library.Library): Address.Operations => {
     createAh: (pd, attributes) =>
       ReturnConvention.pointerOrErrno(
         () => createAh(pd, Codec.encodeAddressHandleAttributes(attributes)),
-        (errno) => failAddressHandle("ibv_create_ah", errno, attributes.portNum)
+        (errno) => addressHandleErrorOf("ibv_create_ah", errno, attributes.portNum)
       ),
-    destroyAh: (ah) => ReturnConvention.returnedErrno(() => destroyAh(ah), (errno) => fail("ibv_destroy_ah", errno)),
+    destroyAh: (ah) => ReturnConvention.returnedErrno(() => destroyAh(ah), (errno) => errorOf("ibv_destroy_ah", errno)),
     initAhFromWc: (context, portNum, received) =>
       Effect.suspend(() => {
         const attributes = Layout.AhAttr.allocate()
         return Effect.map(
           ReturnConvention.minusOneErrno(
             () => initAhFromWc(context, portNum, Codec.encodeReceived(received), routingHeaderOf(received), attributes),
-            (errno) => fail("ibv_init_ah_from_wc", errno, { portNum })
+            (errno) => errorOf("ibv_init_ah_from_wc", errno, { portNum })
           ),
           () => Codec.decodeAddressHandleAttributes(attributes)
         )
@@ -40,7 +40,7 @@ export const make = (library: Library.Library): Address.Operations => {
     createAhFromWc: (pd, portNum, received) =>
       ReturnConvention.pointerOrErrno(
         () => createAhFromWc(pd, Codec.encodeReceived(received), routingHeaderOf(received), portNum),
-        (errno) => failAddressHandle("ibv_create_ah_from_wc", errno, portNum)
+        (errno) => addressHandleErrorOf("ibv_create_ah_from_wc", errno, portNum)
       )
   }
 
@@ -55,8 +55,8 @@ export const make = (library: Library.Library): Address.Operations => {
 const routingHeaderOf = ({ grh }: ReceivedDatagram.ReceivedDatagram): Uint8Array =>
   grh ?? new Uint8Array(ReceivedDatagram.routingHeaderBytes)
 
-const failAddressHandle = (call: string, errno: number, portNum: Identifier.PortNumber): VerbsError =>
-  fail(
+const addressHandleErrorOf = (call: string, errno: number, portNum: Identifier.PortNumber): VerbsError =>
+  errorOf(
     call,
     errno,
     { portNum },

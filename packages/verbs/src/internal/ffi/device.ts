@@ -4,11 +4,13 @@
  * @since 0.1.0
  */
 import * as DeviceNode from "@effect-rdma/core/DeviceNode"
+import * as Errno from "@effect-rdma/core/Errno"
 import * as Gid from "@effect-rdma/core/Gid"
 import * as Guid from "@effect-rdma/core/Guid"
 import * as Identifier from "@effect-rdma/core/Identifier"
 import * as Library from "@effect-rdma/core/Library"
 import * as NativeMemory from "@effect-rdma/core/NativeMemory"
+import * as NativeReason from "@effect-rdma/core/NativeReason"
 import * as NodeType from "@effect-rdma/core/NodeType"
 import * as PKey from "@effect-rdma/core/PKey"
 import * as Pointer from "@effect-rdma/core/Pointer"
@@ -16,11 +18,11 @@ import * as ReturnConvention from "@effect-rdma/core/ReturnConvention"
 import * as TransportType from "@effect-rdma/core/TransportType"
 import * as Effect from "effect/Effect"
 import type * as Device from "../../operations/Device.ts"
-import type { VerbsError } from "../../VerbsError.ts"
+import { VerbsError } from "../../VerbsError.ts"
 import * as Codec from "../codec.ts"
 import * as ContextOps from "../contextOps.ts"
 import * as Layout from "../Layout.ts"
-import { fail, unsupported } from "./failure.ts"
+import { errorOf, unsupported } from "./error.ts"
 
 export const make = (library: Library.Library): Device.Operations => {
   const getDeviceList = library.bind("ibv_get_device_list", ["buffer"], "pointer")
@@ -44,7 +46,7 @@ export const make = (library: Library.Library): Device.Operations => {
       return Effect.map(
         ReturnConvention.pointerOrErrno<"ibv_device *", VerbsError>(
           () => getDeviceList(count),
-          (errno) => fail("ibv_get_device_list", errno)
+          listErrorOf
         ),
         (list) => {
           const length = count[0] ?? 0
@@ -72,15 +74,15 @@ export const make = (library: Library.Library): Device.Operations => {
       Effect.suspend(() => {
         const { devName, name } = readDevice(device)
         const node = `/dev/infiniband/${devName}`
-        const failToOpen = (errno: number) => fail("ibv_open_device", errno, { name }, DeviceNode.hint(errno, node))
+        const openErrorOf = (errno: number) => errorOf("ibv_open_device", errno, { name }, DeviceNode.hint(errno, node))
         // The library would wait 5 s for a node that refuses, in case udev is about to make it.
         const refusal = DeviceNode.refusal(node)
         return refusal === undefined
-          ? ReturnConvention.pointerOrErrno(() => openDevice(device), failToOpen)
-          : Effect.fail(failToOpen(refusal))
+          ? ReturnConvention.pointerOrErrno(() => openDevice(device), openErrorOf)
+          : Effect.fail(openErrorOf(refusal))
       }),
     closeDevice: (context) =>
-      ReturnConvention.returnedErrno(() => closeDevice(context), (errno) => fail("ibv_close_device", errno)),
+      ReturnConvention.returnedErrno(() => closeDevice(context), (errno) => errorOf("ibv_close_device", errno)),
     getDeviceName: (context) => Effect.sync(() => readDevice(deviceOf(context)).name),
 
     queryDevice: (context) =>
@@ -89,7 +91,7 @@ export const make = (library: Library.Library): Device.Operations => {
         return Effect.map(
           ReturnConvention.returnedErrno(
             () => queryDevice(context, attributes),
-            (errno) => fail("ibv_query_device", errno)
+            (errno) => errorOf("ibv_query_device", errno)
           ),
           () => Codec.decodeDeviceAttributes(attributes)
         )
@@ -108,7 +110,7 @@ export const make = (library: Library.Library): Device.Operations => {
               attributes.byteLength
             )
         return Effect.map(
-          ReturnConvention.returnedErrno(call, (errno) => fail("ibv_query_port", errno, { portNum })),
+          ReturnConvention.returnedErrno(call, (errno) => errorOf("ibv_query_port", errno, { portNum })),
           () => Codec.decodePortAttributes(attributes)
         )
       }),
@@ -118,7 +120,7 @@ export const make = (library: Library.Library): Device.Operations => {
         return Effect.map(
           ReturnConvention.minusOneErrno(
             () => queryGid(context, portNum, index, gid),
-            (errno) => fail("ibv_query_gid", errno, { portNum, index })
+            (errno) => errorOf("ibv_query_gid", errno, { portNum, index })
           ),
           () => Gid.fromBytes(gid)
         )
@@ -131,7 +133,7 @@ export const make = (library: Library.Library): Device.Operations => {
           return Effect.map(
             ReturnConvention.negativeErrno(
               () => queryGidTable(context, entries, length, 0, Layout.GidEntry.size),
-              (errno) => fail("ibv_query_gid_table", errno)
+              (errno) => errorOf("ibv_query_gid_table", errno)
             ),
             (count) =>
               Array.from(
@@ -146,7 +148,7 @@ export const make = (library: Library.Library): Device.Operations => {
         return Effect.map(
           ReturnConvention.minusOneErrno(
             () => queryPkey(context, portNum, index, pkey),
-            (errno) => fail("ibv_query_pkey", errno, { portNum, index })
+            (errno) => errorOf("ibv_query_pkey", errno, { portNum, index })
           ),
           () => PKey.PKey.make(pkey.getUint16(0))
         )
@@ -168,6 +170,17 @@ export const make = (library: Library.Library): Device.Operations => {
 // -----------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------
+
+// The library says ENOSYS when the kernel has no ib_uverbs loaded.
+const listErrorOf = (errno: number): VerbsError =>
+  errno === Errno.numberOf("ENOSYS")
+    ? new VerbsError({
+      call: "ibv_get_device_list",
+      reason: new NativeReason.RdmaUnavailable({ errno }),
+      input: {},
+      hint: "Load the modules ib_uverbs and the driver of the device, such as: modprobe -a ib_uverbs rdma_rxe"
+    })
+    : errorOf("ibv_get_device_list", errno)
 
 const readDevice = (device: bigint) => Layout.Device.read(NativeMemory.view(device, Layout.Device.size))
 

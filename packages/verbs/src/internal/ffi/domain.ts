@@ -12,15 +12,15 @@ import * as Codec from "../codec.ts"
 import * as ContextOps from "../contextOps.ts"
 import * as ExperimentalLayout from "../ExperimentalLayout.ts"
 import * as Layout from "../Layout.ts"
-import { fail, unsupported } from "./failure.ts"
+import { errorOf, unsupported } from "./error.ts"
 
 export const make = (library: Library.Library): Domain.Operations => {
   const allocPd = library.bind("ibv_alloc_pd", ["pointer"], "pointer")
   const deallocPd = library.bind("ibv_dealloc_pd", ["pointer"], "int")
   const operations: Domain.Operations = {
     allocPd: (context) =>
-      ReturnConvention.pointerOrErrno(() => allocPd(context), (errno) => fail("ibv_alloc_pd", errno)),
-    deallocPd: (pd) => ReturnConvention.returnedErrno(() => deallocPd(pd), (errno) => fail("ibv_dealloc_pd", errno)),
+      ReturnConvention.pointerOrErrno(() => allocPd(context), (errno) => errorOf("ibv_alloc_pd", errno)),
+    deallocPd: (pd) => ReturnConvention.returnedErrno(() => deallocPd(pd), (errno) => errorOf("ibv_dealloc_pd", errno)),
     allocTd: (context) =>
       Effect.suspend(() => {
         const op = ContextOps.addressOf(context, Layout.contextOps.allocTd)
@@ -28,7 +28,7 @@ export const make = (library: Library.Library): Domain.Operations => {
           ? Effect.fail(unsupported("ibv_alloc_td", "EOPNOTSUPP"))
           : ReturnConvention.pointerOrErrno(
             () => Library.fromAddress(op, ["pointer", "buffer"], "pointer")(context, Layout.TdInitAttr.allocate()),
-            (errno) => fail("ibv_alloc_td", errno)
+            (errno) => errorOf("ibv_alloc_td", errno)
           )
       }),
     deallocTd: (td) =>
@@ -40,7 +40,7 @@ export const make = (library: Library.Library): Domain.Operations => {
           ? Effect.fail(unsupported("ibv_dealloc_td", "EOPNOTSUPP"))
           : ReturnConvention.returnedErrno(
             () => Library.fromAddress(op, ["pointer"], "int")(td),
-            (errno) => fail("ibv_dealloc_td", errno)
+            (errno) => errorOf("ibv_dealloc_td", errno)
           )
       }),
     allocParentDomain: (context, { pd, td }) =>
@@ -51,7 +51,7 @@ export const make = (library: Library.Library): Domain.Operations => {
         Layout.ParentDomainInitAttr.write(attributes, { pd, td: td ?? 0n })
         return ReturnConvention.pointerOrErrno(
           () => Library.fromAddress(op, ["pointer", "buffer"], "pointer")(context, attributes),
-          (errno) => fail("ibv_alloc_parent_domain", errno)
+          (errno) => errorOf("ibv_alloc_parent_domain", errno)
         )
       }),
 
@@ -66,7 +66,7 @@ export const make = (library: Library.Library): Domain.Operations => {
                 context,
                 Codec.encodeResourceDomainAttributes(attributes)
               ),
-            (errno) => fail("ibv_exp_create_res_domain", errno, attributes)
+            (errno) => errorOf("ibv_exp_create_res_domain", errno, attributes)
           )
       }),
     expDestroyResDomain: (context, domain) =>
@@ -81,7 +81,7 @@ export const make = (library: Library.Library): Domain.Operations => {
                 domain,
                 ExperimentalLayout.DestroyResDomainAttr.allocate()
               ),
-            (errno) => fail("ibv_exp_destroy_res_domain", errno)
+            (errno) => errorOf("ibv_exp_destroy_res_domain", errno)
           )
       })
   }
