@@ -57,10 +57,19 @@ const openAllAs = (user: number) =>
 
 const rdma = (...args: ReadonlyArray<string>) => Effect.promise(() => run("rdma", args, { timeout: 30_000 }))
 
+const decodeResources = Schema.decodeEffect(Schema.fromJsonString(Schema.Array(Schema.Struct({ ctx: Schema.Int }))))
+
+/** Soft-RoCE waits in the kernel, for ever and unkillable, until nobody has the device open any more. */
+const deleteDevice = Effect.gen(function*() {
+  const { stdout } = yield* rdma("--json", "resource", "show")
+  assert.deepStrictEqual(yield* decodeResources(stdout), [{ ctx: 0 }], "somebody still has the device open")
+  yield* rdma("link", "delete", device)
+})
+
 /** Takes the only device away; when it is back, its port is active and its GIDs are there. */
 const withoutDevice = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.acquireUseRelease(
-    rdma("link", "delete", device),
+    deleteDevice,
     () => effect,
     () =>
       Effect.andThen(
