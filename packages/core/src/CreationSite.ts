@@ -37,19 +37,37 @@ export const capture = (constructor: Function): CreationSite | undefined => {
   if (fiber !== undefined && !fiber.getRef(CaptureSites)) return undefined
   const site = { stack: "" }
   const limit = Error.stackTraceLimit
-  Error.stackTraceLimit = 6
+  Error.stackTraceLimit = 10
   Error.captureStackTrace(site, constructor)
   Error.stackTraceLimit = limit
   return site
 }
 
 /**
- * The first line of a site: `file:line:column` of the call in the user's code.
+ * `file:line:column` of the call in the user's code. A constructor that was passed to a combinator, as in
+ * `Effect.flatMap(context, ProtectionDomain.alloc)`, is called by Effect itself: then no place is known.
  *
  * @category getters
  * @since 0.1.0
  */
 export const format = (site: CreationSite): string => {
-  const frame = site.stack.split("\n").find((line) => line.startsWith("    at ")) ?? "unknown place"
-  return frame.trim().replace(/^at (?:.* \((.*)\)|(.*))$/, "$1$2").replace("file://", "")
+  const frames = site.stack.split("\n").filter((line) => line.startsWith("    at "))
+  const caller = frames.map(placeOf).find((place) => !isOurs(place))
+  return caller === undefined || isOfEffect.test(caller) ? "a place that called it through Effect" : caller
 }
+
+// -----------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------
+
+const placeOf = (frame: string): string =>
+  frame.trim().replace(/^at (?:.* \((.*)\)|(?:async )?(.*))$/, "$1$2").replace("file://", "")
+
+const isOfEffect = /\/node_modules\/effect\//
+
+// The packages lie beside each other, in the repository as well as where they are installed.
+const packages = new URL("../../", import.meta.url).pathname
+
+const isOurs = (place: string): boolean =>
+  place.includes("/@effect-rdma/") ||
+  (place.startsWith(packages) && /^[a-z]+\/(?:src|dist)\//.test(place.slice(packages.length)))

@@ -3,7 +3,8 @@
  * when its release did, so that a test can assert that nothing was left, and an error can tell what still lives.
  *
  * One ledger serves all libraries of a program, since their resources form one tree: a CM id carries a verbs context.
- * The default ledger is the process's own; {@link layer} gives a program a fresh one.
+ * A resource enters the ledger of the fiber that makes it. The default ledger is the process's own; {@link layer} gives a
+ * program a fresh one.
  *
  * @since 0.1.0
  */
@@ -124,7 +125,7 @@ export const makeUnsafe = (): Ledger => {
 }
 
 /**
- * The ledger that resources without a parent are entered in; others follow their parent.
+ * The ledger that what a fiber makes is entered in.
  *
  * @category references
  * @since 0.1.0
@@ -190,8 +191,9 @@ export const updateGauges: Effect.Effect<void> = Effect.flatMap(Ledger, (ledger)
 export const formatEntry = (entry: Entry): string => {
   const site = entry.site === undefined ? "" : ` at ${formatSite(entry.site)}`
   const others = entry.parents.slice(1).map((parent) => `, also on ${parent.name}`).join("")
-  const notes = [entry.ownership, entry.state].filter((note) => note !== "owned" && note !== "live")
-  return `${entry.name} (${entry.pair[0]}${site}${others})${notes.map((note) => ` ${note}`).join("")}`
+  // What made a borrowed object is not known: somebody else did.
+  const origin = entry.ownership === "borrowed" ? "borrowed" : entry.pair[0]
+  return `${entry.name} (${origin}${site}${others})${entry.state === "live" ? "" : ` ${entry.state}`}`
 }
 
 /**

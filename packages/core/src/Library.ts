@@ -101,7 +101,7 @@ export interface Library {
   readonly path: string
   /** Whether the library exports a symbol: the feature test, as there are no version functions. */
   has(symbol: string): boolean
-  /** A function that must be there; throws {@link SymbolNotFound}. */
+  /** A function that must be there; throws {@link SymbolNotFound}, which {@link bindAll} makes a failure. */
   bind<const A extends ReadonlyArray<keyof Arguments>, R extends keyof Results>(
     symbol: string,
     argumentTypes: A,
@@ -283,3 +283,18 @@ export const open = Effect.fn("Library.open")(function*(options: Options): Effec
     environment: options.environment
   })
 })
+
+/**
+ * Binds the functions of a library: one that is missing fails as {@link SymbolNotFound}.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const bindAll = <A>(bind: () => A): Effect.Effect<A, SymbolNotFound> =>
+  Effect.suspend(() => {
+    try {
+      return Effect.succeed(bind())
+    } catch (error) {
+      return error instanceof SymbolNotFound ? Effect.fail(error) : Effect.die(error)
+    }
+  })

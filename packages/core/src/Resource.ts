@@ -181,7 +181,7 @@ export const make = <Kind extends string, Raw, Fields extends object, E, R = nev
         goneWithDevice: options.goneWithDevice ?? false,
         parents,
         site: fiber.getRef(CreationSite.CaptureSites) ? options.site : undefined,
-        ledger: parents[0]?.ledger ?? fiber.getRef(Ledger.Ledger),
+        ledger: fiber.getRef(Ledger.Ledger),
         // A scope of its own detaches from the caller's scope once the resource went with its parent.
         scope: Scope.forkUnsafe(scope),
         raw: exit.value,

@@ -340,6 +340,14 @@ describe("Resource", () => {
       assert.match(Ledger.formatEntry(entry!), /^Thing#1 \(thing_create at .*Resource\.test\.ts:\d+:\d+\)$/)
     }).pipe(Effect.provideService(CreationSite.CaptureSites, true), Effect.provide(Ledger.layer)))
 
+  it.effect("knows no place when Effect called the constructor", () =>
+    Effect.gen(function*() {
+      const { make } = makeLibrary()
+      yield* Effect.flatMap(Effect.succeed("a"), make)
+      const [entry] = yield* Ledger.live
+      assert.include(Ledger.formatEntry(entry!), "at a place that called it through Effect")
+    }).pipe(Effect.provideService(CreationSite.CaptureSites, true), Effect.provide(Ledger.layer)))
+
   it.effect("notes no site by default", () =>
     Effect.gen(function*() {
       const { make } = makeLibrary()

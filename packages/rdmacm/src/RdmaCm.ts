@@ -73,12 +73,17 @@ export class RdmaCm extends Context.Service<RdmaCm, {
   ) => Effect.Effect<void, RdmaCmError>
 }>()("@effect-rdma/rdmacm/RdmaCm") {
   /**
-   * The host's librdmacm. Building it loads the library; it fails only when none can be found. Whether the kernel has
+   * The host's librdmacm. Building it loads the library; it fails when none can be found, or one that
+   * lacks a function. Whether the kernel has
    * RDMA is told by the first call.
    */
-  static readonly layer: Layer.Layer<RdmaCm, Library.LibraryNotFound> = Layer.effect(RdmaCm, Ffi.make({}))
+  static readonly layer: Layer.Layer<RdmaCm, Library.LibraryNotFound | Library.SymbolNotFound> = Layer.effect(
+    RdmaCm,
+    Ffi.make({})
+  )
 
   /** {@link layer} with the path of the library instead of `EFFECT_RDMA_LIBRDMACM` or `librdmacm.so.1`. */
-  static readonly layerFromPath = (path: string): Layer.Layer<RdmaCm, Library.LibraryNotFound> =>
-    Layer.effect(RdmaCm, Ffi.make({ path }))
+  static readonly layerFromPath = (
+    path: string
+  ): Layer.Layer<RdmaCm, Library.LibraryNotFound | Library.SymbolNotFound> => Layer.effect(RdmaCm, Ffi.make({ path }))
 }

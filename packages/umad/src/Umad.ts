@@ -77,10 +77,14 @@ export class Umad extends Context.Service<Umad, {
   ) => Effect.Effect<GotPort, UmadError>
   readonly releasePort: (port: Pointer.Pointer<"umad_port">) => Effect.Effect<void, UmadError>
 }>()("@effect-rdma/umad/Umad") {
-  /** The host's libibumad. Building it loads the library; it fails only when none can be found. */
-  static readonly layer: Layer.Layer<Umad, Library.LibraryNotFound> = Layer.effect(Umad, Ffi.make({}))
+  /** The host's libibumad. Building it loads the library; it fails when none can be found, or one that
+   * lacks a function. */
+  static readonly layer: Layer.Layer<Umad, Library.LibraryNotFound | Library.SymbolNotFound> = Layer.effect(
+    Umad,
+    Ffi.make({})
+  )
 
   /** {@link layer} with the path of the library instead of `EFFECT_RDMA_LIBIBUMAD` or `libibumad.so.3`. */
-  static readonly layerFromPath = (path: string): Layer.Layer<Umad, Library.LibraryNotFound> =>
+  static readonly layerFromPath = (path: string): Layer.Layer<Umad, Library.LibraryNotFound | Library.SymbolNotFound> =>
     Layer.effect(Umad, Ffi.make({ path }))
 }

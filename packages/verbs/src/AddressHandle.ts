@@ -30,9 +30,13 @@ export interface AddressHandle extends Resource.Resource<"AddressHandle", Pointe
 }
 
 /**
- * Creates an address handle, owned by the scope and released before its domain. Bad attributes fail as a `SchemaError`
- * with the path of the field, before any call. A provider may refuse a port that the device does not have without
- * saying why: then the reason is `UnknownErrno` with number 0.
+ * Creates an address handle, owned by the scope and released before its domain. On RoCE the kernel resolves the neighbour
+ * meanwhile, which blocks the JS thread for up to a second when nobody answers.
+ *
+ * Bad attributes fail as a `SchemaError` with the path of the field, before any call. On RoCE: `ETIMEDOUT` when no
+ * neighbour answers, `ENETUNREACH` without a route, `EINVAL` without a `grh`, for a port that the device does not have or
+ * a `sgidIndex` beyond the table, `ENODATA` for an empty one. `ENOMEM` when the device has no more. A provider may refuse a
+ * port without saying why: then the reason is `UnknownErrno` with number 0.
  *
  * ```ts
  * import { AddressHandle } from "@effect-rdma/verbs"
@@ -65,7 +69,8 @@ export const make = (
 
 /**
  * Creates the address handle that answers the sender of a received datagram; `portNum` is the port that it arrived on.
- * Owned by the scope and released before its domain.
+ * Owned by the scope and released before its domain. Fails as {@link make}, with `EINVAL` when the destination is a
+ * multicast group or no GID of the port, and with `EPROTONOSUPPORT` when the routing header is none.
  *
  * @category constructors
  * @since 0.1.0
@@ -94,7 +99,9 @@ export const fromReceived = (
 }
 
 /**
- * The attributes that answer the sender of a received datagram, without creating anything: `ibv_init_ah_from_wc`.
+ * The attributes that answer the sender of a received datagram, without creating anything: `ibv_init_ah_from_wc`. Fails
+ * with `EINVAL` when the destination is a multicast group or no GID of the port, and with `EPROTONOSUPPORT` when the
+ * routing header is none.
  *
  * @category queries
  * @since 0.1.0

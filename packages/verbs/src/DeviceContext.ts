@@ -29,7 +29,8 @@ export interface DeviceContext extends Resource.Resource<"DeviceContext", Pointe
 
 /**
  * Opens a listed device. The context is owned by the scope; everything made on it is released before it is closed. The
- * list is needed only for the call. Fails with `EACCES` when the device node refuses, `ENOENT` when the device is gone.
+ * list is needed only for the call. Fails with `EACCES` when the device node refuses, `ENOENT` when the device is gone: then
+ * libibverbs may block the JS thread for 5 s, in case udev is about to make the node.
  *
  * @category constructors
  * @since 0.1.0
@@ -91,7 +92,7 @@ export const borrow = (
 }
 
 /**
- * What the device is and can do: `ibv_query_device(3)`.
+ * What the device is and can do: `ibv_query_device(3)`. Fails with `EIO` when the device is gone.
  *
  * @category queries
  * @since 0.1.0
@@ -100,7 +101,8 @@ export const query = (self: DeviceContext): Effect.Effect<DeviceAttributes.Devic
   Effect.suspend(() => self.verbs.queryDevice(Resource.raw(self)))
 
 /**
- * Every valid GID of every port with its type: `ibv_query_gid_table(3)`.
+ * Every valid GID of every port with its type: `ibv_query_gid_table(3)`. Fails with `EOPNOTSUPP` on a libibverbs that is too
+ * old for it (before rdma-core 32).
  *
  * @category queries
  * @since 0.1.0

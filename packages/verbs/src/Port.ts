@@ -30,7 +30,8 @@ export const query = (
   Effect.flatMap(portNumber(portNum), (port) => context.verbs.queryPort(Resource.raw(context), port))
 
 /**
- * The GID at an index of a port's table. An empty place is the zero GID on some devices, an error on others.
+ * The GID at an index of a port's table; an empty place is the zero GID. Fails with `EINVAL` for a port or an index that the
+ * device does not have.
  *
  * @category queries
  * @since 0.1.0
@@ -46,7 +47,8 @@ export const gid = (
   )
 
 /**
- * The P_Key at an index of a port's table.
+ * The P_Key at an index of a port's table. Fails with `ENOENT` for a port or an index that the device does not have: it is
+ * read from sysfs.
  *
  * @category queries
  * @since 0.1.0

@@ -57,7 +57,8 @@ export interface ResourceDomain extends Resource.Resource<"ResourceDomain", unkn
 /**
  * Makes a resource domain, owned by the scope. Fails with `EOPNOTSUPP` when `forceLowLatency` is asked for and the
  * provider has no way to give a register of its own, and when it is asked for together with `safe` on upstream
- * libraries, where a register comes only with unlocked queues. The hints never fail for lack of a register.
+ * libraries, where a register comes only with unlocked queues. The hints fail only with `EIO`, when the device is gone: any
+ * other refusal of a thread domain makes them `Shared`, and the handle keeps it.
  *
  * ```ts
  * import { ResourceDomain } from "@effect-rdma/verbs"
@@ -148,7 +149,13 @@ const upstream = (
     (origin) => view(origin.parentDomain, ParentDomain.pair, origin)
   )
   if (msgModel === "forceLowLatency") return isLocked ? Effect.fail(unsupported) : owned
-  return isLocked ? shared(undefined) : Effect.catchTag(owned, "VerbsError", shared)
+  return isLocked
+    ? shared(undefined)
+    : Effect.catchTag(
+      owned,
+      "VerbsError",
+      (refusal) => refusal.reason._tag === "EIO" ? Effect.fail(refusal) : shared(refusal)
+    )
 }
 
 // All parts or none: what a failure leaves half made is released before the fallback is taken.

@@ -17,7 +17,7 @@ import type * as Domain from "./operations/Domain.ts"
 
 /**
  * The operations of libibverbs, in one interface for each family of objects. Each blocks the JS thread for its system
- * call, in the order of µs to ms.
+ * call, in the order of µs to ms; the two that can take longer, `openDevice` and `createAh`, say so on their scoped modules.
  *
  * @category models
  * @since 0.1.0
@@ -32,12 +32,17 @@ export interface Operations extends Device.Operations, Domain.Operations, Addres
  */
 export class Verbs extends Context.Service<Verbs, Operations>()("@effect-rdma/verbs/Verbs") {
   /**
-   * The host's libibverbs. Building it loads the library; it fails only when none can be found. Whether the kernel has
+   * The host's libibverbs. Building it loads the library; it fails when none can be found, or one that
+   * lacks a function. Whether the kernel has
    * RDMA is told by the first call.
    */
-  static readonly layer: Layer.Layer<Verbs, Library.LibraryNotFound> = Layer.effect(Verbs, Ffi.make({}))
+  static readonly layer: Layer.Layer<Verbs, Library.LibraryNotFound | Library.SymbolNotFound> = Layer.effect(
+    Verbs,
+    Ffi.make({})
+  )
 
   /** {@link layer} with the path of the library instead of `EFFECT_RDMA_LIBIBVERBS` or `libibverbs.so.1`. */
-  static readonly layerFromPath = (path: string): Layer.Layer<Verbs, Library.LibraryNotFound> =>
-    Layer.effect(Verbs, Ffi.make({ path }))
+  static readonly layerFromPath = (
+    path: string
+  ): Layer.Layer<Verbs, Library.LibraryNotFound | Library.SymbolNotFound> => Layer.effect(Verbs, Ffi.make({ path }))
 }

@@ -1,3 +1,4 @@
+import { Library } from "@effect-rdma/core"
 import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Layer } from "effect"
 import { execFileSync } from "node:child_process"
@@ -40,7 +41,7 @@ describe("libibverbs that is not there", () => {
   it.effect("is LibraryNotFound with what was tried and the package that has it", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(Layer.build(Verbs.Verbs.layerFromPath(path)))
-      assert.strictEqual(error._tag, "LibraryNotFound")
+      assert.instanceOf(error, Library.LibraryNotFound)
       assert.strictEqual(error.library, "libibverbs")
       assert.deepStrictEqual(error.tried.map(({ name }) => name), [path])
       assert.strictEqual(error.package, "libibverbs1")
@@ -55,6 +56,7 @@ describe("libibverbs that is not there", () => {
         Effect.provide(ConfigProvider.layer(provider)),
         Effect.flip
       )
+      assert.instanceOf(error, Library.LibraryNotFound)
       assert.deepStrictEqual(error.tried.map(({ name }) => name), [path])
     }))
 })

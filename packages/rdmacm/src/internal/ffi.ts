@@ -22,7 +22,7 @@ import * as Sockaddr from "./sockaddr.ts"
 
 export const make = Effect.fnUntraced(function*(
   options: { readonly path?: string }
-): Effect.fn.Return<RdmaCm["Service"], Library.LibraryNotFound> {
+): Effect.fn.Return<RdmaCm["Service"], Library.LibraryNotFound | Library.SymbolNotFound> {
   const library = yield* Library.open({
     name: "librdmacm",
     soname: ["librdmacm.so.1"],
@@ -30,6 +30,10 @@ export const make = Effect.fnUntraced(function*(
     debianPackage: "librdmacm1",
     path: options.path
   })
+  return yield* Library.bindAll(() => operationsOf(library))
+})
+
+const operationsOf = (library: Library.Library): RdmaCm["Service"] => {
   const getDevices = library.bind("rdma_get_devices", ["buffer"], "pointer")
   const freeDevices = library.bind("rdma_free_devices", ["pointer"], "void")
   const createEventChannel = library.bind("rdma_create_event_channel", [], "pointer")
@@ -139,7 +143,7 @@ export const make = Effect.fnUntraced(function*(
       })
   }
   return operations
-})
+}
 
 // -----------------------------------------------------------------------------
 // internal
@@ -194,7 +198,12 @@ const noDevice = "There is no RDMA device; rdma link lists them. Without hardwar
 const errorOf = (call: string, errno: number, input: RdmaCmError["input"], hint?: string): RdmaCmError => {
   // librdmacm says ENODEV for both; only without the kernel's RDMA core is there no such folder.
   if (errno === ENODEV && adapters() === undefined) {
-    return new RdmaCmError({ call, reason: new NativeReason.RdmaUnavailable({ errno }), input, hint: unavailable })
+    return new RdmaCmError({
+      call,
+      reason: new NativeReason.RdmaUnavailable({ errno }),
+      input,
+      hint: unavailable
+    })
   }
   return new RdmaCmError({
     call,

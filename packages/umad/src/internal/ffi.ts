@@ -20,7 +20,7 @@ import * as Layout from "./Layout.ts"
 
 export const make = Effect.fnUntraced(function*(
   options: { readonly path?: string }
-): Effect.fn.Return<Umad["Service"], Library.LibraryNotFound> {
+): Effect.fn.Return<Umad["Service"], Library.LibraryNotFound | Library.SymbolNotFound> {
   const library = yield* Library.open({
     name: "libibumad",
     soname: ["libibumad.so.3"],
@@ -28,6 +28,10 @@ export const make = Effect.fnUntraced(function*(
     debianPackage: "libibumad3",
     path: options.path
   })
+  return yield* Library.bindAll(() => operationsOf(library))
+})
+
+const operationsOf = (library: Library.Library): Umad["Service"] => {
   const init = library.bind("umad_init", [], "int")
   const done = library.bind("umad_done", [], "int")
   const getCasNames = library.bind("umad_get_cas_names", ["buffer", "int"], "int")
@@ -118,7 +122,7 @@ export const make = Effect.fnUntraced(function*(
     }))
 
   return operations
-})
+}
 
 // -----------------------------------------------------------------------------
 // internal

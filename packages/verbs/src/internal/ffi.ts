@@ -12,7 +12,7 @@ import * as Domain from "./ffi/domain.ts"
 
 export const make = Effect.fnUntraced(function*(
   options: { readonly path?: string }
-): Effect.fn.Return<Operations, Library.LibraryNotFound> {
+): Effect.fn.Return<Operations, Library.LibraryNotFound | Library.SymbolNotFound> {
   const library = yield* Library.open({
     name: "libibverbs",
     soname: ["libibverbs.so.1"],
@@ -20,5 +20,5 @@ export const make = Effect.fnUntraced(function*(
     debianPackage: "libibverbs1",
     path: options.path
   })
-  return { ...Device.make(library), ...Domain.make(library), ...Address.make(library) }
+  return yield* Library.bindAll(() => ({ ...Device.make(library), ...Domain.make(library), ...Address.make(library) }))
 })
