@@ -1,5 +1,5 @@
 /**
- * The echo provider of `native/echo.c`, compiled and loaded.
+ * The echo provider of `echo.c`, compiled and loaded.
  */
 import * as Library from "@effect-rdma/core/Library"
 import * as Pointer from "@effect-rdma/core/Pointer"
@@ -58,7 +58,7 @@ export interface Echo {
   readonly reset: () => void
 }
 
-const source = fileURLToPath(new URL("../../native/echo.c", import.meta.url))
+const source = fileURLToPath(new URL("./echo.c", import.meta.url))
 
 /** Compiles and loads the provider; the file is removed with the scope, the library stays loaded. */
 export const makeWith = Effect.fnUntraced(function*(flags: ReadonlyArray<string>) {
