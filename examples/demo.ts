@@ -103,8 +103,6 @@ const tour = <E, R>(title: string, program: Effect.Effect<void, E, R>) =>
     if (alive.length > 0) return yield* Effect.die(`left behind:\n${Ledger.formatTree(alive)}`)
   })
 
-const failing = Faults.make([{ call: "ibv_create_ah", nth: 1, errno: "ENOMEM" }])
-
 const inMemory = Effect.gen(function*() {
   yield* tour(
     "Two hosts in memory",
@@ -118,7 +116,7 @@ const inMemory = Effect.gen(function*() {
     "The same, and the address handle fails",
     Effect.gen(function*() {
       yield* verbs("::ffff:10.0.0.2").pipe(
-        Faults.inject(failing),
+        Faults.inject([{ call: "ibv_create_ah", nth: 1, errno: "ENOMEM" }]),
         Effect.catchReason("VerbsError", "ENOMEM", (_, error) => Console.log(`    ${error.message}`))
       )
     })

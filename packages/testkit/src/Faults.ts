@@ -47,13 +47,15 @@ export interface Fault {
 }
 
 /**
- * A call as it was made; `failedWith` is the errno of the fault that took its place.
+ * A call as it was made, with the arguments of the seam's member; `failedWith` is the errno of the fault that took its
+ * place.
  *
  * @category models
  * @since 0.1.0
  */
 export interface ObservedCall {
   readonly call: FallibleCall | InfallibleCall
+  readonly args: ReadonlyArray<unknown>
   readonly canFail: boolean
   readonly failedWith: number | undefined
 }
@@ -65,25 +67,16 @@ export interface ObservedCall {
  * @since 0.1.0
  */
 export class Injection extends Context.Service<Injection, {
-  /** Every call of the wrapped seams so far, in order. */
+  /** Every call of the wrapped seams so far, in the order in which they started. */
   readonly calls: Effect.Effect<ReadonlyArray<ObservedCall>>
-  /** How many calls that can fail were made so far: the range of `nth` for {@link onEach}. */
+  /** How many calls that can fail were made so far: the range of `nth` without a `call`. */
   readonly fallible: Effect.Effect<number>
   /** Wraps the seams in a context, whichever are there. */
   readonly wrap: <Services>(context: Context.Context<Services>) => Context.Context<Services>
 }>()("@effect-rdma/testkit/Injection") {}
 
 /**
- * The failures to come, as data. Nothing counts until they are injected.
- *
- * @category constructors
- * @since 0.1.0
- */
-export const make = (faults: ReadonlyArray<Fault>): ReadonlyArray<Fault> => faults
-
-/**
- * Call number `nth` of all those that can fail fails, whichever it is. For tests that try every one: run the program
- * without faults, take `fallible` of its injection, and run it again with each number up to that.
+ * Starts to count. Without faults it only records; its `fallible` is then how many failures there are to try:
  *
  * ```ts
  * import { Fabric, Faults } from "@effect-rdma/testkit"
@@ -96,18 +89,10 @@ export const make = (faults: ReadonlyArray<Fault>): ReadonlyArray<Fault> => faul
  *   const dry = yield* Faults.start([])
  *   yield* Faults.injectInto(dry)(program)
  *   for (let nth = 1; nth <= (yield* dry.fallible); nth++) {
- *     yield* Effect.exit(program.pipe(Faults.inject(Faults.onEach(nth, "EIO"))))
+ *     yield* Effect.exit(program.pipe(Faults.inject([{ nth, errno: "EIO" }])))
  *   }
  * }).pipe(Effect.provide(Fabric.layer))
  * ```
- *
- * @category constructors
- * @since 0.1.0
- */
-export const onEach = (nth: number, errno: Fault["errno"]): ReadonlyArray<Fault> => [{ nth, errno }]
-
-/**
- * Starts to count.
  *
  * @category constructors
  * @since 0.1.0
@@ -124,7 +109,7 @@ export const start = (faults: ReadonlyArray<Fault>): Effect.Effect<Injection["Se
     }
 
     const interceptor = <E>(error: (call: string, reason: NativeReason.NativeReason) => E): Calls.Interceptor<E> => ({
-      fallible: (call, _args, run) =>
+      fallible: (call, args, run) =>
         Effect.suspend(() => {
           const nthOfCall = count(call)
           const nthOfAll = count(undefined)
@@ -132,12 +117,12 @@ export const start = (faults: ReadonlyArray<Fault>): Effect.Effect<Injection["Se
             fault.call === undefined ? fault.nth === nthOfAll : fault.call === call && fault.nth === nthOfCall
           )
           const failedWith = fault === undefined ? undefined : fault.errno === 0 ? 0 : Errno.numberOf(fault.errno)
-          calls.push({ call, canFail: true, failedWith })
+          calls.push({ call, args, canFail: true, failedWith })
           return failedWith === undefined ? run : Effect.fail(error(call, NativeReason.fromErrno(failedWith)))
         }),
-      infallible: (call, _args, run) =>
+      infallible: (call, args, run) =>
         Effect.suspend(() => {
-          calls.push({ call, canFail: false, failedWith: undefined })
+          calls.push({ call, args, canFail: false, failedWith: undefined })
           return run
         })
     })

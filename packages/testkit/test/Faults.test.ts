@@ -54,7 +54,7 @@ describe("Faults", () => {
     Effect.gen(function*() {
       const faulty = twoHandles.pipe(
         Effect.scoped,
-        Faults.inject(Faults.make([{ call: "ibv_create_ah", nth: 2, errno: "ENOMEM" }]))
+        Faults.inject([{ call: "ibv_create_ah", nth: 2, errno: "ENOMEM" }])
       )
       yield* assertRefused(Effect.catchTag(faulty, "SchemaError", Effect.die), "ibv_create_ah", "ENOMEM")
       const { calls } = yield* Fabric.Fabric
@@ -66,7 +66,7 @@ describe("Faults", () => {
   it.effect("errno 0 is NULL without an errno", () =>
     Effect.gen(function*() {
       const error = yield* Verbs.use(({ getDeviceList }) => getDeviceList).pipe(
-        Faults.inject(Faults.make([{ call: "ibv_get_device_list", nth: 1, errno: 0 }])),
+        Faults.inject([{ call: "ibv_get_device_list", nth: 1, errno: 0 }]),
         Effect.flip
       )
       assert.strictEqual(error.reason._tag, "UnknownErrno")
@@ -75,11 +75,11 @@ describe("Faults", () => {
 
   it.effect("each library fails with its own error", () =>
     Effect.gen(function*() {
-      const faulty = Faults.inject(Faults.make([
+      const faulty = Faults.inject([
         { call: "ibv_open_device", nth: 1, errno: "EACCES" },
         { call: "rdma_create_event_channel", nth: 1, errno: "EMFILE" },
         { call: "umad_get_port", nth: 1, errno: "EIO" }
-      ]))
+      ])
       const tags = Effect.gen(function*() {
         const umad = yield* UmadLibrary.init()
         return [
@@ -95,7 +95,7 @@ describe("Faults", () => {
     Effect.gen(function*() {
       const exit = yield* twoHandles.pipe(
         Effect.scoped,
-        Faults.inject(Faults.make([{ call: "ibv_close_device", nth: 1, errno: "EINVAL" }])),
+        Faults.inject([{ call: "ibv_close_device", nth: 1, errno: "EINVAL" }]),
         Effect.exit
       )
       assert(Exit.isFailure(exit))
@@ -107,7 +107,7 @@ describe("Faults", () => {
     Effect.gen(function*() {
       const faulty = twoHandles.pipe(
         Effect.scoped,
-        Faults.inject(Faults.make([{ call: "ibv_create_ah", nth: 2, errno: "EBUSY" }])),
+        Faults.inject([{ call: "ibv_create_ah", nth: 2, errno: "EBUSY" }]),
         Effect.exit
       )
       assert.isTrue(Exit.isFailure(yield* faulty))
@@ -116,9 +116,10 @@ describe("Faults", () => {
 
   it.effect("tells every call, those that cannot fail too, and what failed", () =>
     Effect.gen(function*() {
-      const injection = yield* Faults.start(Faults.make([{ call: "ibv_alloc_pd", nth: 1, errno: "ENOMEM" }]))
+      const injection = yield* Faults.start([{ call: "ibv_alloc_pd", nth: 1, errno: "ENOMEM" }])
       yield* twoHandles.pipe(Effect.scoped, Faults.injectInto(injection), Effect.exit)
-      assert.deepStrictEqual(yield* injection.calls, [
+      const calls = yield* injection.calls
+      assert.deepStrictEqual(calls.map(({ call, canFail, failedWith }) => ({ call, canFail, failedWith })), [
         { call: "ibv_get_device_list", canFail: true, failedWith: undefined },
         { call: "ibv_open_device", canFail: true, failedWith: undefined },
         { call: "ibv_free_device_list", canFail: false, failedWith: undefined },
@@ -126,6 +127,9 @@ describe("Faults", () => {
         { call: "ibv_close_device", canFail: true, failedWith: undefined }
       ])
       assert.strictEqual(yield* injection.fallible, 4)
+      // The context that is closed is the argument of the call before as well.
+      assert.deepStrictEqual(calls.map(({ args }) => args.length), [0, 1, 1, 1, 1])
+      assert.deepStrictEqual(calls[4]?.args, calls[3]?.args)
     }).pipe(Effect.provide(Fabric.layer)))
 
   it.effect("every single failure of a program: nothing is left, or the release that failed is named", () =>
@@ -136,7 +140,7 @@ describe("Faults", () => {
       assert.isAtLeast(runs, 25)
       for (let nth = 1; nth <= runs; nth++) {
         yield* Effect.gen(function*() {
-          const injection = yield* Faults.start(Faults.onEach(nth, "EINVAL"))
+          const injection = yield* Faults.start([{ nth, errno: "EINVAL" }])
           const exit = yield* everything.pipe(Effect.scoped, Faults.injectInto(injection), Effect.exit)
           const failed = (yield* injection.calls).find(({ failedWith }) => failedWith !== undefined)
           assert(failed !== undefined && Exit.isFailure(exit))
@@ -153,7 +157,7 @@ describe("Faults", () => {
       yield* Verbs.use(({ getDeviceList }) => getDeviceList)
       assert.strictEqual(yield* injection.fallible, 2)
     }).pipe(Effect.provide(
-      Fabric.layer.pipe(Faults.layer(Faults.make([{ call: "umad_get_cas_names", nth: 1, errno: "ENOMEM" }])))
+      Fabric.layer.pipe(Faults.layer([{ call: "umad_get_cas_names", nth: 1, errno: "ENOMEM" }]))
     )))
 
   it.effect("works on a mock", () =>
@@ -165,7 +169,7 @@ describe("Faults", () => {
       yield* verbs.deallocPd(pd)
     }).pipe(Effect.provide(
       Layer.mock(Verbs, { deallocPd: () => Effect.void }).pipe(
-        Faults.layer(Faults.make([{ call: "ibv_dealloc_pd", nth: 2, errno: "EBUSY" }]))
+        Faults.layer([{ call: "ibv_dealloc_pd", nth: 2, errno: "EBUSY" }])
       )
     )))
 

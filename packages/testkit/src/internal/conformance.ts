@@ -12,8 +12,8 @@ import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import type * as Lane from "../Lane.ts"
-import { test } from "../Lane.ts"
+import * as Lane from "../conformance/Lane.ts"
+import * as Faults from "../Faults.ts"
 
 /** Registers a test of a suite. */
 export type Register<Services> = (
@@ -27,10 +27,27 @@ export type Register<Services> = (
  */
 export const testWhere =
   <Services>(lane: Lane.Lane<Services>) => (isThere: boolean, otherwise: string): Register<Services> =>
-    isThere ? test(lane) : (name) => {
+    isThere ? Lane.test(lane) : (name) => {
       process.stderr.write(`${lane.name}: skipped, since ${otherwise}: ${name}\n`)
       it.skip(`${lane.name}: ${name} (${otherwise})`)
     }
+
+/** Runs a program on the lane's libraries and lets it see its own calls. */
+export const recorded = <Step extends Effect.Effect<unknown, unknown, unknown>>(
+  program: (calls: Effect.Effect<ReadonlyArray<Faults.ObservedCall>>) => Generator<Step, void, never>
+) =>
+  Effect.flatMap(
+    Faults.start([]),
+    (injection) => Faults.injectInto(injection)(Effect.gen(() => program(injection.calls)))
+  )
+
+/** The names of the calls, in order. */
+export const namesOf = (calls: ReadonlyArray<Faults.ObservedCall>): ReadonlyArray<Faults.ObservedCall["call"]> =>
+  calls.map(({ call }) => call)
+
+/** How often a function was called. */
+export const timesCalled = (calls: ReadonlyArray<Faults.ObservedCall>, name: Faults.ObservedCall["call"]): number =>
+  calls.filter(({ call }) => call === name).length
 
 /** A library error says which C function failed and why. */
 export const assertReason = (

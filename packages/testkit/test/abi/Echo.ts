@@ -3,7 +3,7 @@
  */
 import * as Library from "@effect-rdma/core/Library"
 import * as Pointer from "@effect-rdma/core/Pointer"
-import type * as Lane from "@effect-rdma/testkit/Lane"
+import type * as Lane from "@effect-rdma/testkit/conformance/Lane"
 import * as Verbs from "@effect-rdma/verbs/Verbs"
 import { afterAll, afterEach, assert, beforeAll } from "@effect/vitest"
 import * as Effect from "effect/Effect"

@@ -4,7 +4,7 @@
 import * as Identifier from "@effect-rdma/core/Identifier"
 import * as NativeMemory from "@effect-rdma/core/NativeMemory"
 import type * as Pointer from "@effect-rdma/core/Pointer"
-import * as Lane from "@effect-rdma/testkit/Lane"
+import * as Lane from "@effect-rdma/testkit/conformance/Lane"
 import * as AddressHandleAttributes from "@effect-rdma/verbs/AddressHandleAttributes"
 import * as ReceivedDatagram from "@effect-rdma/verbs/ReceivedDatagram"
 import * as Verbs from "@effect-rdma/verbs/Verbs"

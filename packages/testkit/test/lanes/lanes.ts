@@ -1,11 +1,8 @@
 import { RdmaCm } from "@effect-rdma/rdmacm"
-import {
-  Fabric,
-  type RdmaCmConformance,
-  Topology,
-  type UmadConformance,
-  type VerbsConformance
-} from "@effect-rdma/testkit"
+import { Fabric, Topology } from "@effect-rdma/testkit"
+import type * as RdmaCmConformance from "@effect-rdma/testkit/conformance/RdmaCm"
+import type * as UmadConformance from "@effect-rdma/testkit/conformance/Umad"
+import type * as VerbsConformance from "@effect-rdma/testkit/conformance/Verbs"
 import { Umad } from "@effect-rdma/umad"
 import { Verbs } from "@effect-rdma/verbs"
 import { Context, Effect, Layer } from "effect"

@@ -1,4 +1,4 @@
-import { RdmaCmConformance } from "@effect-rdma/testkit"
+import * as RdmaCmConformance from "@effect-rdma/testkit/conformance/RdmaCm"
 import { describe } from "@effect/vitest"
 import { rdmaCmOnSoftRoce } from "./lanes.ts"
 

@@ -1,4 +1,4 @@
-import { UmadConformance } from "@effect-rdma/testkit"
+import * as UmadConformance from "@effect-rdma/testkit/conformance/Umad"
 import { describe } from "@effect/vitest"
 import { umadOnIbsim } from "./lanes.ts"
 

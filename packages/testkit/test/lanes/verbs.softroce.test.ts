@@ -1,4 +1,4 @@
-import { VerbsConformance } from "@effect-rdma/testkit"
+import * as VerbsConformance from "@effect-rdma/testkit/conformance/Verbs"
 import { describe } from "@effect/vitest"
 import { verbsOnSoftRoce } from "./lanes.ts"
 

@@ -9,8 +9,8 @@ import { assert, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import { recordTotals } from "./internal/coverage.ts"
-import * as LeakCheck from "./LeakCheck.ts"
+import { recordTotals } from "../internal/coverage.ts"
+import * as LeakCheck from "../LeakCheck.ts"
 
 /**
  * A lane gives the services of its libraries, and tells what the other side (the kernel, the fabric) holds for this
@@ -21,7 +21,7 @@ import * as LeakCheck from "./LeakCheck.ts"
  */
 export interface Lane<Services> {
   readonly name: string
-  readonly layer: Layer.Layer<Services, Library.LibraryNotFound>
+  readonly layer: Layer.Layer<Services, Library.LibraryNotFound | Library.SymbolNotFound>
   readonly snapshot: Effect.Effect<unknown, never, Services>
 }
 

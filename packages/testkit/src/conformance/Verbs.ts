@@ -23,7 +23,7 @@ import type * as ReceivedDatagram from "@effect-rdma/verbs/ReceivedDatagram"
 import * as ResourceDomain from "@effect-rdma/verbs/ResourceDomain"
 import * as RoutingHeader from "@effect-rdma/verbs/RoutingHeader"
 import * as ThreadDomain from "@effect-rdma/verbs/ThreadDomain"
-import * as Verbs from "@effect-rdma/verbs/Verbs"
+import type * as Verbs from "@effect-rdma/verbs/Verbs"
 import { assert } from "@effect/vitest"
 import * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
@@ -32,10 +32,19 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
-import { assertPath, assertReason, assertUnsigned, testWhere, usesDeadHandle } from "./internal/conformance.ts"
-import { type Call, namesOf, recordVerbs, timesCalled } from "./internal/recordCalls.ts"
+import type * as Faults from "../Faults.ts"
+import {
+  assertPath,
+  assertReason,
+  assertUnsigned,
+  namesOf,
+  recorded,
+  testWhere,
+  timesCalled,
+  usesDeadHandle
+} from "../internal/conformance.ts"
+import * as LeakCheck from "../LeakCheck.ts"
 import * as Lane from "./Lane.ts"
-import * as LeakCheck from "./LeakCheck.ts"
 
 /**
  * What the suite has to know of the device that it runs on.
@@ -128,7 +137,7 @@ export const suite = <Others = never>(lane: VerbsLane<Others>): void => {
       if (device === undefined) return assert.fail("the device is not listed")
       const dead = yield* usesDeadHandle(DeviceContext.open(device))
       assert.include(dead.message, "DeviceList#")
-      assert.strictEqual(timesCalled(calls, "ibv_open_device"), 0)
+      assert.strictEqual(timesCalled(yield* calls, "ibv_open_device"), 0)
     }))
 
   it("an unknown device name is ENODEV and the message tells the names that there are", () =>
@@ -137,8 +146,11 @@ export const suite = <Others = never>(lane: VerbsLane<Others>): void => {
       assertReason(error, "ibv_open_device", "ENODEV")
       assert.include(error.message, "no-such-device")
       assert.include(error.message, lane.device)
-      assert.strictEqual(timesCalled(calls, "ibv_open_device"), 0)
-      assert.strictEqual(timesCalled(calls, "ibv_free_device_list"), timesCalled(calls, "ibv_get_device_list"))
+      assert.strictEqual(timesCalled(yield* calls, "ibv_open_device"), 0)
+      assert.strictEqual(
+        timesCalled(yield* calls, "ibv_free_device_list"),
+        timesCalled(yield* calls, "ibv_get_device_list")
+      )
     }))
 
   it("a device opened twice is two contexts, and each can be closed without the other", () =>
@@ -171,14 +183,14 @@ export const suite = <Others = never>(lane: VerbsLane<Others>): void => {
   it("opening by name has freed its list before anything is made on the context", () =>
     recorded(function*(calls) {
       yield* domain
-      const names = namesOf(calls)
+      const names = namesOf(yield* calls)
       assert.deepStrictEqual(names, ["ibv_get_device_list", "ibv_open_device", "ibv_free_device_list", "ibv_alloc_pd"])
     }))
 
   it("a closed context cannot be asked anything, and the library is not called", () =>
     recorded(function*(calls) {
       const context = yield* Effect.scoped(open)
-      const before = calls.length
+      const before = (yield* calls).length
       yield* usesDeadHandle(DeviceContext.query(context))
       yield* usesDeadHandle(DeviceContext.gidTable(context))
       yield* usesDeadHandle(Port.query(context, lane.port))
@@ -187,15 +199,15 @@ export const suite = <Others = never>(lane: VerbsLane<Others>): void => {
       yield* usesDeadHandle(ThreadDomain.alloc(context))
       const dead = yield* usesDeadHandle(Effect.scoped(ProtectionDomain.alloc(context)))
       assert.include(dead.message, "DeviceContext#")
-      assert.strictEqual(calls.length, before)
+      assert.strictEqual((yield* calls).length, before)
     }))
 
   it("a device can be opened and closed a hundred times", () =>
     recorded(function*(calls) {
       yield* Effect.repeat(Effect.scoped(open), { times: 99 })
-      assert.strictEqual(timesCalled(calls, "ibv_open_device"), 100)
-      assert.strictEqual(timesCalled(calls, "ibv_close_device"), 100)
-      assert.strictEqual(timesCalled(calls, "ibv_free_device_list"), 100)
+      assert.strictEqual(timesCalled(yield* calls, "ibv_open_device"), 100)
+      assert.strictEqual(timesCalled(yield* calls, "ibv_close_device"), 100)
+      assert.strictEqual(timesCalled(yield* calls, "ibv_free_device_list"), 100)
       yield* LeakCheck.assertNothingAlive
     }))
 
@@ -299,13 +311,13 @@ export const suite = <Others = never>(lane: VerbsLane<Others>): void => {
   it("a port number that no C field can hold is a SchemaError, and the library is not called", () =>
     recorded(function*(calls) {
       const context = yield* open
-      const before = calls.length
+      const before = (yield* calls).length
       for (const port of [0, -1, 256, 1.5, Number.NaN]) {
         assertPath(yield* Effect.flip(Port.query(context, port)), [])
         assertPath(yield* Effect.flip(Port.gid(context, port, 0)), [])
         assertPath(yield* Effect.flip(Port.pkey(context, port, 0)), [])
       }
-      assert.strictEqual(calls.length, before)
+      assert.strictEqual((yield* calls).length, before)
     }))
 
   // ---------------------------------------------------------------------------
@@ -386,9 +398,9 @@ export const suite = <Others = never>(lane: VerbsLane<Others>): void => {
   it("a GID index that no C field can hold is a SchemaError, and the library is not called", () =>
     recorded(function*(calls) {
       const context = yield* open
-      const before = calls.length
+      const before = (yield* calls).length
       for (const index of [-1, 256, 0.5]) assertPath(yield* Effect.flip(Port.gid(context, lane.port, index)), [])
-      assert.strictEqual(calls.length, before)
+      assert.strictEqual((yield* calls).length, before)
     }))
 
   it("the P_Key at index 0 is the default one with full membership", () =>
@@ -418,9 +430,9 @@ export const suite = <Others = never>(lane: VerbsLane<Others>): void => {
   it("a P_Key index that no C field can hold is a SchemaError, and the library is not called", () =>
     recorded(function*(calls) {
       const context = yield* open
-      const before = calls.length
+      const before = (yield* calls).length
       for (const index of [-1, 0x1_0000, 0.5]) assertPath(yield* Effect.flip(Port.pkey(context, lane.port, index)), [])
-      assert.strictEqual(calls.length, before)
+      assert.strictEqual((yield* calls).length, before)
     }))
 
   // ---------------------------------------------------------------------------
@@ -430,7 +442,7 @@ export const suite = <Others = never>(lane: VerbsLane<Others>): void => {
   it("a protection domain is deallocated when its scope closes, before the context", () =>
     recorded(function*(calls) {
       yield* Effect.scoped(domain)
-      assert.deepStrictEqual(namesOf(calls).slice(-3), ["ibv_alloc_pd", "ibv_dealloc_pd", "ibv_close_device"])
+      assert.deepStrictEqual(namesOf(yield* calls).slice(-3), ["ibv_alloc_pd", "ibv_dealloc_pd", "ibv_close_device"])
     }))
 
   it("a hundred protection domains live at once on one context, each its own", () =>
@@ -447,7 +459,7 @@ export const suite = <Others = never>(lane: VerbsLane<Others>): void => {
         Effect.flatMap(open, (context) => Scope.provide(ProtectionDomain.alloc(context), outer))
       )
       assert.isFalse(Resource.isLive(made))
-      assert.deepStrictEqual(namesOf(calls).slice(-2), ["ibv_dealloc_pd", "ibv_close_device"])
+      assert.deepStrictEqual(namesOf(yield* calls).slice(-2), ["ibv_dealloc_pd", "ibv_close_device"])
       yield* LeakCheck.assertNothingAlive
     }))
 
@@ -463,7 +475,7 @@ export const suite = <Others = never>(lane: VerbsLane<Others>): void => {
           const handles = yield* Effect.all([makeOne, makeOne, makeOne])
           return [...handles.map(Resource.raw).toReversed(), Resource.raw(domain)]
         }))
-        const released = calls.filter(({ call }) => call === "ibv_destroy_ah" || call === "ibv_dealloc_pd")
+        const released = (yield* calls).filter(({ call }) => call === "ibv_destroy_ah" || call === "ibv_dealloc_pd")
         assert.deepStrictEqual(released.map(({ args }) => args[0]), pointers)
         assert.strictEqual(released.at(-1)?.call, "ibv_dealloc_pd")
       }))
@@ -473,10 +485,10 @@ export const suite = <Others = never>(lane: VerbsLane<Others>): void => {
     recorded(function*(calls) {
       const context = yield* open
       const dead = yield* Effect.scoped(ProtectionDomain.alloc(context))
-      const before = calls.length
+      const before = (yield* calls).length
       assert.include((yield* usesDeadHandle(AddressHandle.make(dead, lane.peer))).message, "ProtectionDomain#")
       yield* usesDeadHandle(ParentDomain.alloc(dead))
-      assert.strictEqual(calls.length, before)
+      assert.strictEqual((yield* calls).length, before)
     }))
 
   it("a domain that was released early is not released again by its scope", () =>
@@ -487,9 +499,9 @@ export const suite = <Others = never>(lane: VerbsLane<Others>): void => {
         yield* ProtectionDomain.alloc(context).pipe(Scope.provide(early))
         yield* Scope.close(early, Exit.void)
         yield* Scope.close(early, Exit.void)
-        assert.strictEqual(timesCalled(calls, "ibv_dealloc_pd"), 1)
+        assert.strictEqual(timesCalled(yield* calls, "ibv_dealloc_pd"), 1)
       }))
-      assert.strictEqual(timesCalled(calls, "ibv_dealloc_pd"), 1)
+      assert.strictEqual(timesCalled(yield* calls, "ibv_dealloc_pd"), 1)
     }))
 
   it("two contexts of one device each have domains of their own", () =>
@@ -644,11 +656,11 @@ export const suite = <Others = never>(lane: VerbsLane<Others>): void => {
   it("every field out of its range is a SchemaError with its path, and the library is not called", () =>
     recorded(function*(calls) {
       const pd = yield* domain
-      const before = calls.length
+      const before = (yield* calls).length
       for (const [path, attributes] of outOfRange) {
         assertPath(yield* Effect.flip(AddressHandle.make(pd, attributes)), path)
       }
-      assert.strictEqual(calls.length, before)
+      assert.strictEqual((yield* calls).length, before)
     }))
 
   it("an address handle in an outer scope goes with its domain in an inner one, before it", () =>
@@ -660,7 +672,7 @@ export const suite = <Others = never>(lane: VerbsLane<Others>): void => {
         (domain) => Scope.provide(AddressHandle.make(domain, lane.peer), outer)
       ))
       assert.isFalse(Resource.isLive(handle))
-      assert.deepStrictEqual(namesOf(calls).slice(-2), ["ibv_destroy_ah", "ibv_dealloc_pd"])
+      assert.deepStrictEqual(namesOf(yield* calls).slice(-2), ["ibv_destroy_ah", "ibv_dealloc_pd"])
     }))
 
   it("a hundred address handles to one peer live at once, each its own", () =>
@@ -680,8 +692,8 @@ export const suite = <Others = never>(lane: VerbsLane<Others>): void => {
           )),
         { concurrency: "unbounded", discard: true }
       )
-      assert.strictEqual(timesCalled(calls, "ibv_create_ah"), 50)
-      assert.strictEqual(timesCalled(calls, "ibv_destroy_ah"), 50)
+      assert.strictEqual(timesCalled(yield* calls, "ibv_create_ah"), 50)
+      assert.strictEqual(timesCalled(yield* calls, "ibv_destroy_ah"), 50)
     }))
 
   it("an address handle is refused by a domain whose release is under way", () =>
@@ -718,7 +730,7 @@ export const suite = <Others = never>(lane: VerbsLane<Others>): void => {
       assert.strictEqual(grh?.sgidIndex, roce.sgidIndex)
       assert.strictEqual(grh?.hopLimit, 63)
       assert.strictEqual(grh?.trafficClass, 0x28)
-      assert.strictEqual(timesCalled(calls, "ibv_create_ah_from_wc"), 0)
+      assert.strictEqual(timesCalled(yield* calls, "ibv_create_ah_from_wc"), 0)
     }))
 
   itOnRoce("an address handle made from a datagram leads to its sender", () =>
@@ -827,7 +839,7 @@ export const suite = <Others = never>(lane: VerbsLane<Others>): void => {
         srcPathBits: 2,
         staticRate: "max"
       })
-      assert.strictEqual(timesCalled(calls, "ibv_create_ah"), 0)
+      assert.strictEqual(timesCalled(yield* calls, "ibv_create_ah"), 0)
     }))
 
   itChecked("a datagram without a routing header cannot be answered on Ethernet: EINVAL", () =>
@@ -840,7 +852,7 @@ export const suite = <Others = never>(lane: VerbsLane<Others>): void => {
   it("a datagram with fields out of range is a SchemaError with its path, and the library is not called", () =>
     recorded(function*(calls) {
       const pd = yield* domain
-      const before = calls.length
+      const before = (yield* calls).length
       const wrong = [
         [["grh"], received(new Uint8Array(39))],
         [["grh"], received(new Uint8Array(41))],
@@ -853,7 +865,7 @@ export const suite = <Others = never>(lane: VerbsLane<Others>): void => {
         assertPath(yield* Effect.flip(AddressHandle.fromReceived(pd, lane.port, datagram)), path)
       }
       assertPath(yield* Effect.flip(AddressHandle.fromReceived(pd, 0, received(undefined))), [])
-      assert.strictEqual(calls.length, before)
+      assert.strictEqual((yield* calls).length, before)
     }))
 
   // ---------------------------------------------------------------------------
@@ -861,16 +873,26 @@ export const suite = <Others = never>(lane: VerbsLane<Others>): void => {
   // ---------------------------------------------------------------------------
 
   // Each of these has its opposite below: what is not offered is refused.
-  const only = (isSo: boolean) => isSo ? it : () => {}
-  const itWithThreadDomains = only(lane.threadDomains)
-  const itWithoutThreadDomains = only(!lane.threadDomains)
-  const itExperimental = only(lane.experimental)
-  const itUpstream = only(!lane.experimental)
+  const hasThreadDomains = "the provider has thread domains"
+  const hasNoThreadDomains = "the provider has no thread domains"
+  const isExperimental = "the library has experimental verbs"
+  const itWithThreadDomains = itWhere(lane.threadDomains, hasNoThreadDomains)
+  const itWithoutThreadDomains = itWhere(!lane.threadDomains, hasThreadDomains)
+  const itExperimental = itWhere(lane.experimental, "the library has no experimental verbs")
+  const itUpstream = itWhere(!lane.experimental, isExperimental)
+  const itThreadOrigin = itWhere(
+    !lane.experimental && lane.threadDomains,
+    lane.experimental ? isExperimental : hasNoThreadDomains
+  )
+  const itRefused = itWhere(
+    !lane.experimental && !lane.threadDomains,
+    lane.experimental ? isExperimental : hasThreadDomains
+  )
 
   itWithThreadDomains("a thread domain is allocated and deallocated with its scope", () =>
     recorded(function*(calls) {
       yield* Effect.scoped(Effect.flatMap(open, ThreadDomain.alloc))
-      assert.deepStrictEqual(namesOf(calls).slice(-3), ["ibv_alloc_td", "ibv_dealloc_td", "ibv_close_device"])
+      assert.deepStrictEqual(namesOf(yield* calls).slice(-3), ["ibv_alloc_td", "ibv_dealloc_td", "ibv_close_device"])
     }))
 
   itWithThreadDomains(
@@ -885,7 +907,7 @@ export const suite = <Others = never>(lane: VerbsLane<Others>): void => {
           const parent = yield* ParentDomain.alloc(pd, td).pipe(Scope.provide(outer))
           yield* AddressHandle.make(parent, lane.peer).pipe(Scope.provide(outer))
         }))
-        assert.deepStrictEqual(namesOf(calls).slice(-3), ["ibv_destroy_ah", "ibv_dealloc_pd", "ibv_dealloc_td"])
+        assert.deepStrictEqual(namesOf(yield* calls).slice(-3), ["ibv_destroy_ah", "ibv_dealloc_pd", "ibv_dealloc_td"])
       })
   )
 
@@ -906,7 +928,7 @@ export const suite = <Others = never>(lane: VerbsLane<Others>): void => {
         const td = yield* Effect.flatMap(open, ThreadDomain.alloc)
         const error = yield* Effect.flip(ParentDomain.alloc(pd, td))
         assertReason(error, "ibv_alloc_parent_domain", "EINVAL")
-        assert.strictEqual(timesCalled(calls, "ibv_alloc_parent_domain"), 0)
+        assert.strictEqual(timesCalled(yield* calls, "ibv_alloc_parent_domain"), 0)
       })
   )
 
@@ -925,12 +947,13 @@ export const suite = <Others = never>(lane: VerbsLane<Others>): void => {
     () =>
       recorded(function*(calls) {
         const context = yield* open
-        const before = calls.length
+        const before = (yield* calls).length
         for (const attributes of [{}, { threadModel: "safe" }, { msgModel: "lowLatency" }] as const) {
           const { origin } = yield* ResourceDomain.make(context, attributes)
           assert.deepStrictEqual(origin, { _tag: "Shared", refusal: undefined })
         }
-        assert.deepStrictEqual([...new Set(namesOf(calls.slice(before)))], ["ibv_exp_create_res_domain"])
+        const made = namesOf((yield* calls).slice(before))
+        assert.deepStrictEqual([...new Set(made)], ["ibv_exp_create_res_domain"])
       })
   )
 
@@ -946,7 +969,7 @@ export const suite = <Others = never>(lane: VerbsLane<Others>): void => {
       }
     }))
 
-  only(!lane.experimental && !lane.threadDomains)(
+  itRefused(
     "a hint that the provider cannot follow falls back to sharing and keeps the refusal",
     () =>
       Effect.gen(function*() {
@@ -961,7 +984,7 @@ export const suite = <Others = never>(lane: VerbsLane<Others>): void => {
       })
   )
 
-  only(!lane.experimental && !lane.threadDomains)(
+  itRefused(
     "a demand for low latency that the provider cannot meet is EOPNOTSUPP, and nothing is left of the attempt",
     () =>
       Effect.gen(function*() {
@@ -973,7 +996,7 @@ export const suite = <Others = never>(lane: VerbsLane<Others>): void => {
       })
   )
 
-  only(!lane.experimental && lane.threadDomains)(
+  itThreadOrigin(
     "an unlocked resource domain is a thread domain with a parent domain",
     () =>
       recorded(function*(calls) {
@@ -985,9 +1008,9 @@ export const suite = <Others = never>(lane: VerbsLane<Others>): void => {
           const inside = yield* ResourceDomain.domainFor(made, pd)
           assert.strictEqual(inside.kind, "ParentDomain")
         }))
-        assert.strictEqual(timesCalled(calls, "ibv_dealloc_td"), 1)
-        assert.strictEqual(timesCalled(calls, "ibv_alloc_pd"), 2)
-        assert.strictEqual(timesCalled(calls, "ibv_dealloc_pd"), 4)
+        assert.strictEqual(timesCalled(yield* calls, "ibv_dealloc_td"), 1)
+        assert.strictEqual(timesCalled(yield* calls, "ibv_alloc_pd"), 2)
+        assert.strictEqual(timesCalled(yield* calls, "ibv_dealloc_pd"), 4)
       })
   )
 
@@ -1000,8 +1023,8 @@ export const suite = <Others = never>(lane: VerbsLane<Others>): void => {
         const pd = yield* ProtectionDomain.alloc(context)
         assert.strictEqual(yield* ResourceDomain.domainFor(made, pd), pd)
       }))
-      assert.strictEqual(timesCalled(calls, "ibv_exp_destroy_res_domain"), 1)
-      assert.strictEqual(timesCalled(calls, "ibv_alloc_td"), 0)
+      assert.strictEqual(timesCalled(yield* calls, "ibv_exp_destroy_res_domain"), 1)
+      assert.strictEqual(timesCalled(yield* calls, "ibv_alloc_td"), 0)
     }))
 
   itUpstream(
@@ -1053,14 +1076,14 @@ export const suite = <Others = never>(lane: VerbsLane<Others>): void => {
         yield* LeakCheck.assertNothingAlive
       }
       assert.isAbove(interrupted, 3)
-      assertBalanced(calls)
+      assertBalanced(yield* calls)
     }))
 
   it("a failure in the middle releases what was made before it and stays the failure", () =>
     recorded(function*(calls) {
       const error = yield* Effect.flip(Effect.scoped(Effect.andThen(stack, Effect.fail("the reason"))))
       assert.strictEqual(error, "the reason")
-      assertBalanced(calls)
+      assertBalanced(yield* calls)
       yield* LeakCheck.assertNothingAlive
     }))
 
@@ -1068,14 +1091,14 @@ export const suite = <Others = never>(lane: VerbsLane<Others>): void => {
     recorded(function*(calls) {
       const error = yield* Effect.flip(Effect.scoped(Effect.flatMap(stack, ({ context }) => Port.query(context, 200))))
       assertReason(error, "ibv_query_port", "EINVAL")
-      assertBalanced(calls)
+      assertBalanced(yield* calls)
     }))
 
   it("a defect in the middle releases what was made before it and stays the defect", () =>
     recorded(function*(calls) {
       const exit = yield* Effect.exit(Effect.scoped(Effect.andThen(stack, Effect.die("the bug"))))
       assert.strictEqual(Exit.isFailure(exit) && Cause.squash(exit.cause), "the bug")
-      assertBalanced(calls)
+      assertBalanced(yield* calls)
     }))
 
   it("thirty programs at once, a third of them failing, leave nothing behind", () =>
@@ -1086,7 +1109,7 @@ export const suite = <Others = never>(lane: VerbsLane<Others>): void => {
         { concurrency: "unbounded" }
       )
       assert.strictEqual(exits.filter(Exit.isSuccess).length, 20)
-      assertBalanced(calls)
+      assertBalanced(yield* calls)
     }))
 
   it("the first failure of programs that run together releases the handles of all", () =>
@@ -1095,7 +1118,7 @@ export const suite = <Others = never>(lane: VerbsLane<Others>): void => {
       const fails = Effect.scoped(Effect.andThen(stack, Effect.fail("first")))
       const error = yield* Effect.flip(Effect.all([waits, fails, waits], { concurrency: "unbounded" }))
       assert.strictEqual(error, "first")
-      assertBalanced(calls)
+      assertBalanced(yield* calls)
       yield* LeakCheck.assertNothingAlive
     }))
 
@@ -1106,7 +1129,7 @@ export const suite = <Others = never>(lane: VerbsLane<Others>): void => {
         Effect.scoped(Effect.andThen(stack, Effect.never))
       )
       assert.strictEqual(winner, "fast")
-      assertBalanced(calls)
+      assertBalanced(yield* calls)
       yield* LeakCheck.assertNothingAlive
     }))
 
@@ -1116,7 +1139,7 @@ export const suite = <Others = never>(lane: VerbsLane<Others>): void => {
         Effect.scoped(Effect.andThen(stack, Effect.never)).pipe(Effect.timeout("20 millis"))
       )
       assert.strictEqual(error._tag, "TimeoutError")
-      assertBalanced(calls)
+      assertBalanced(yield* calls)
       yield* LeakCheck.assertNothingAlive
     }))
 
@@ -1128,8 +1151,8 @@ export const suite = <Others = never>(lane: VerbsLane<Others>): void => {
       yield* AddressHandle.make(pd, lane.peer).pipe(Scope.provide(scope))
       yield* Effect.all([Scope.close(scope, Exit.void), Scope.close(scope, Exit.void)], { concurrency: "unbounded" })
       assert.isFalse(Resource.isLive(pd))
-      assert.strictEqual(timesCalled(calls, "ibv_dealloc_pd"), 1)
-      assert.strictEqual(timesCalled(calls, "ibv_destroy_ah"), 1)
+      assert.strictEqual(timesCalled(yield* calls, "ibv_dealloc_pd"), 1)
+      assert.strictEqual(timesCalled(yield* calls, "ibv_destroy_ah"), 1)
     }))
 
   it("a failed creation leaves its domain as usable as it was", () =>
@@ -1182,17 +1205,6 @@ const ipv4 = (source: string, destination: string): Uint8Array =>
 
 const gidOf = (ipv4Address: string): Gid.Gid => Schema.decodeSync(Gid.GidFromString)(`::ffff:${ipv4Address}`)
 
-/** Runs a program on the lane's library and lets it see its own calls. */
-const recorded = (
-  program: (
-    calls: ReadonlyArray<Call>
-  ) => Generator<Effect.Effect<unknown, unknown, Verbs.Verbs | Scope.Scope>, void, never>
-): Effect.Effect<void, unknown, Verbs.Verbs | Scope.Scope> =>
-  Effect.flatMap(Verbs.Verbs, (verbs) => {
-    const { calls, seam } = recordVerbs(verbs)
-    return Effect.provideService(Effect.gen(() => program(calls)), Verbs.Verbs, seam)
-  })
-
 const pairs = [
   ["ibv_open_device", "ibv_close_device"],
   ["ibv_alloc_pd", "ibv_dealloc_pd"],
@@ -1201,7 +1213,7 @@ const pairs = [
 ] as const
 
 /** Of a program in which no creation failed: each was released. */
-const assertBalanced = (calls: ReadonlyArray<Call>): void => {
+const assertBalanced = (calls: ReadonlyArray<Faults.ObservedCall>): void => {
   for (const [acquire, release] of pairs) {
     const parents = acquire === "ibv_alloc_pd" ? timesCalled(calls, "ibv_alloc_parent_domain") : 0
     assert.strictEqual(timesCalled(calls, release), timesCalled(calls, acquire) + parents, release)
