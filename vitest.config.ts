@@ -12,6 +12,7 @@ export default defineConfig({
           include: ["packages/*/test/**/*.test.ts", "examples/*.test.ts"],
           exclude: lanes.map((lane) => `**/*.${lane}.test.ts`),
           sequence: { concurrent: true },
+          allowOnly: false,
           testTimeout: 60_000
         }
       },
@@ -22,6 +23,7 @@ export default defineConfig({
           // One file after the other, each in a process of its own: what is open is counted per process, and librdmacm
           // keeps every device open for as long as its process lives.
           pool: "forks",
+          allowOnly: false,
           fileParallelism: false,
           testTimeout: 60_000,
           hookTimeout: 60_000

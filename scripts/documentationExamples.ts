@@ -1,6 +1,6 @@
 /**
  * Type-checks and runs every TypeScript example of the README, the guide and the doc comments, each as a module of its
- * own in `.examples/`, so that no example can rot.
+ * own in `.examples/`, so that no example can rot. A line `EXPRESSION // => VALUE` is an assertion.
  */
 import { spawnSync } from "node:child_process"
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
@@ -22,7 +22,11 @@ const files = globSync(["README.md", "docs/*.md", "packages/*/src/*.ts"], { cwd:
 const examples = files.flatMap((file) =>
   blocks(file).map((code, index) => {
     const name = join(folder, `${file.replaceAll(/[/.]/g, "_")}_${index + 1}.ts`)
-    writeFileSync(name, `// From ${file}\n${code}`)
+    const asserting = code.replaceAll(/^(.+) \/\/ => (.+)$/gm, "assert.deepStrictEqual($1, $2)")
+    writeFileSync(
+      name,
+      `// From ${file}\n${asserting === code ? "" : "import assert from \"node:assert\"\n"}${asserting}`
+    )
     return name
   })
 )

@@ -6,6 +6,7 @@
  */
 import { Console, Effect, FileSystem, Path, Schema } from "effect"
 import { ChildProcess } from "effect/process"
+import { ExitStatus } from "./lanes/LaneError.ts"
 import { runCommand } from "./lanes/runCommand.ts"
 import { runLane } from "./lanes/runLane.ts"
 import { install, type Lane, missingPackages } from "./systemPackages.ts"
@@ -49,7 +50,7 @@ const Report = Schema.fromJsonString(Schema.Struct({
   numPassedTests: Schema.Int,
   numFailedTests: Schema.Int,
   numPendingTests: Schema.Int,
-  success: Schema.Boolean
+  numTodoTests: Schema.Int
 }))
 
 /** Runs the tests of one Vitest project, in `runner` when they need one. */
@@ -77,15 +78,17 @@ const tests = (project: string, results: string, runner: ReadonlyArray<string> =
       stderr: "inherit"
     })
     const status = yield* child.exitCode
+    // The runner has said why.
+    if (status === ExitStatus.cannotRunHere && !(yield* fs.exists(report))) return isCi ? failed : skipped
     const counts = yield* fs.readFileString(report).pipe(Effect.flatMap(Schema.decodeEffect(Report)), Effect.option)
     if (counts._tag === "None") {
       yield* Console.log(`FAIL ${project} left no report (exit status ${status})`)
       return failed
     }
-    const { numFailedTests, numPassedTests, numPendingTests } = counts.value
-    // A file that does not load has no failed test of its own, so the exit status counts too.
-    const unreported = status !== 0 && numFailedTests === 0 ? 1 : 0
-    return { passed: numPassedTests, failed: numFailedTests + unreported, skipped: numPendingTests }
+    const { numFailedTests, numPassedTests, numPendingTests, numTodoTests } = counts.value
+    // A file that does not load has no failed test of its own, and a lane in which nothing ran proves nothing.
+    const unreported = (status !== 0 && numFailedTests === 0) || numPassedTests === 0 ? 1 : 0
+    return { passed: numPassedTests, failed: numFailedTests + unreported, skipped: numPendingTests + numTodoTests }
   }).pipe(Effect.scoped)
 
 /** The tests of a lane that needs system packages. */

@@ -31,14 +31,9 @@ export const refusal = (path: string): number | undefined => {
 /**
  * A device node as it is now, and how to get access to it: for the hint of an error.
  *
- * ```ts
- * import * as DeviceNode from "@effect-rdma/core/DeviceNode"
- *
- * DeviceNode.describe("/dev/infiniband/rdma_cm")
- * // => `/dev/infiniband/rdma_cm has mode 0600, owner root:root, and this process runs as nobody:nogroup. Until the next
- * // boot: chmod 0666 /dev/infiniband/rdma_cm. For good, a udev rule: KERNEL=="rdma_cm", MODE="0660", GROUP="…", with the
- * // user in that group`
- * ```
+ * `/dev/infiniband/rdma_cm has mode 0600, owner root:root, and this process runs as nobody:nogroup. Until the next boot:
+ * chmod 0666 /dev/infiniband/rdma_cm. For good, a udev rule: KERNEL=="rdma_cm", MODE="0660", GROUP="…", with the user in
+ * that group`
  *
  * @category getters
  * @since 0.1.0

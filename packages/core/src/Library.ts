@@ -11,7 +11,8 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import * as koffi from "koffi"
+import type * as Koffi from "koffi"
+import { koffi } from "./internal/koffi.ts"
 import * as linux from "./internal/linux.ts"
 
 /**
@@ -168,7 +169,7 @@ export class SymbolNotFound extends Schema.TaggedError<SymbolNotFound>("@effect-
 }
 
 const typed = <A extends ReadonlyArray<keyof Arguments>, R extends keyof Results>(
-  native: koffi.KoffiFunc<(...values: ReadonlyArray<unknown>) => unknown>,
+  native: Koffi.KoffiFunc<(...values: ReadonlyArray<unknown>) => unknown>,
   resultType: R
 ): NativeFunction<A, R> => {
   if (resultType !== "u64") return native as unknown as NativeFunction<A, R>
@@ -185,7 +186,7 @@ const typed = <A extends ReadonlyArray<keyof Arguments>, R extends keyof Results
 
 const koffiTypes = (types: ReadonlyArray<keyof Arguments>): Array<string> => types.map((type) => typeNames[type])
 
-const prototypes = new Map<string, koffi.TypeObject>()
+const prototypes = new Map<string, Koffi.TypeObject>()
 
 // An address stays the same function, since no library is ever closed.
 const decoded = new Map<string, unknown>()
@@ -209,21 +210,21 @@ export const fromAddress = <const A extends ReadonlyArray<keyof Arguments>, R ex
   if (known !== undefined) return known as NativeFunction<A, R>
   let prototype = prototypes.get(signature)
   if (prototype === undefined) {
-    prototype = koffi.proto(typeNames[resultType], koffiTypes(argumentTypes))
+    prototype = koffi().proto(typeNames[resultType], koffiTypes(argumentTypes))
     prototypes.set(signature, prototype)
   }
-  const made = typed<A, R>(koffi.decode(address, prototype), resultType)
+  const made = typed<A, R>(koffi().decode(address, prototype), resultType)
   decoded.set(key, made)
   return made
 }
 
-const load = (path: string): koffi.LibraryHandle => {
+const load = (path: string): Koffi.LibraryHandle => {
   // koffi closes a library when its handle is collected, so the library is pinned first.
   fromProcess().bind("dlopen", ["string", "int"], "pointer")(path, linux.RTLD_NOW | linux.RTLD_NODELETE)
-  return koffi.load(path)
+  return koffi().load(path)
 }
 
-const fromHandle = (name: string, path: string, handle: koffi.LibraryHandle): Library => {
+const fromHandle = (name: string, path: string, handle: Koffi.LibraryHandle): Library => {
   const has = (symbol: string): boolean => {
     try {
       handle.symbol(symbol)
@@ -252,7 +253,7 @@ let own: Library | undefined
  * @category constructors
  * @since 0.1.0
  */
-export const fromProcess = (): Library => own ??= fromHandle("process", "", koffi.load(null))
+export const fromProcess = (): Library => own ??= fromHandle("process", "", koffi().load(null))
 
 const candidates = Effect.fnUntraced(function*(options: Options) {
   if (options.path !== undefined) return [options.path]

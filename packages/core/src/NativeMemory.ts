@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import * as koffi from "koffi"
+import { koffi } from "./internal/koffi.ts"
 import * as libc from "./internal/libc.ts"
 import * as linux from "./internal/linux.ts"
 
@@ -53,9 +53,9 @@ export const map = (length: number): Mapping => {
     0
   )
   if (address === null || address === linux.MAP_FAILED) {
-    throw new RangeError(`cannot map ${length} bytes (errno ${koffi.errno()})`)
+    throw new RangeError(`cannot map ${length} bytes (errno ${koffi().errno()})`)
   }
-  const buffer = koffi.view(address, length)
+  const buffer = koffi().view(address, length)
   const bytes = new Uint8Array(buffer)
   let mapped = true
   return {
@@ -82,7 +82,7 @@ export const map = (length: number): Mapping => {
 export const view = (address: bigint, length: number): DataView<ArrayBuffer> => {
   if (address === 0n) throw new RangeError("cannot view NULL")
   if (!Number.isSafeInteger(length) || length < 0) throw new RangeError(`cannot view ${length} bytes`)
-  return new DataView(koffi.view(address, length))
+  return new DataView(koffi().view(address, length))
 }
 
 const decoder = new TextDecoder()

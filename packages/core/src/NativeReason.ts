@@ -39,6 +39,8 @@ export class EINVAL extends Schema.TaggedError<EINVAL>("@effect-rdma/core/EINVAL
 export class EMFILE extends Schema.TaggedError<EMFILE>("@effect-rdma/core/EMFILE")("EMFILE", fields) {}
 /** No room. @category errors @since 0.1.0 */
 export class ENOSPC extends Schema.TaggedError<ENOSPC>("@effect-rdma/core/ENOSPC")("ENOSPC", fields) {}
+/** Nothing is there, as at an empty place of a GID table. @category errors @since 0.1.0 */
+export class ENODATA extends Schema.TaggedError<ENODATA>("@effect-rdma/core/ENODATA")("ENODATA", fields) {}
 /** Out of range. @category errors @since 0.1.0 */
 export class ERANGE extends Schema.TaggedError<ERANGE>("@effect-rdma/core/ERANGE")("ERANGE", fields) {}
 /** A protocol error. @category errors @since 0.1.0 */
@@ -129,6 +131,7 @@ const classes = {
   EINVAL,
   EMFILE,
   ENOSPC,
+  ENODATA,
   ERANGE,
   EPROTO,
   EMSGSIZE,

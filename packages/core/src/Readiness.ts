@@ -9,7 +9,7 @@
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import * as koffi from "koffi"
+import { koffi } from "./internal/koffi.ts"
 import * as libc from "./internal/libc.ts"
 import * as linux from "./internal/linux.ts"
 import * as ReturnConvention from "./ReturnConvention.ts"
@@ -67,7 +67,7 @@ const watch = (fd: number): Watcher & { readonly close: () => void } => {
     waiters.clear()
     for (const waiter of woken) waiter()
   }
-  const handle = koffi.node.poll(fd, { readable: true }, wake)
+  const handle = koffi().node.poll(fd, { readable: true }, wake)
   handle.stop()
   return {
     readable: Effect.callback<void>((resume) => {

@@ -7,7 +7,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import * as koffi from "koffi"
+import { koffi } from "./internal/koffi.ts"
 import * as Pointer from "./Pointer.ts"
 
 /**
@@ -21,9 +21,11 @@ export const pointerOrErrno = <Struct extends string, E>(
   onError: (errno: number) => E
 ): Effect.Effect<Pointer.Pointer<Struct>, E> =>
   Effect.suspend(() => {
-    koffi.errno(0)
+    koffi().errno(0)
     const address = call()
-    return Pointer.isNull(address) ? Effect.fail(onError(koffi.errno())) : Effect.succeed(Pointer.make<Struct>(address))
+    return Pointer.isNull(address)
+      ? Effect.fail(onError(koffi().errno()))
+      : Effect.succeed(Pointer.make<Struct>(address))
   })
 
 /**
@@ -34,10 +36,10 @@ export const pointerOrErrno = <Struct extends string, E>(
  */
 export const returnedErrno = <E>(call: () => number, onError: (errno: number) => E): Effect.Effect<void, E> =>
   Effect.suspend(() => {
-    koffi.errno(0)
+    koffi().errno(0)
     const result = call()
     if (result === 0) return Effect.void
-    return Effect.fail(onError(result > 0 ? result : koffi.errno() || -result))
+    return Effect.fail(onError(result > 0 ? result : koffi().errno() || -result))
   })
 
 /**
@@ -48,9 +50,9 @@ export const returnedErrno = <E>(call: () => number, onError: (errno: number) =>
  */
 export const minusOneErrno = <E>(call: () => number, onError: (errno: number) => E): Effect.Effect<number, E> =>
   Effect.suspend(() => {
-    koffi.errno(0)
+    koffi().errno(0)
     const result = call()
-    return result < 0 ? Effect.fail(onError(koffi.errno())) : Effect.succeed(result)
+    return result < 0 ? Effect.fail(onError(koffi().errno())) : Effect.succeed(result)
   })
 
 /**
@@ -65,7 +67,7 @@ export const negativeErrno = <E>(
   onError: (errno: number, variable: number) => E
 ): Effect.Effect<number, E> =>
   Effect.suspend(() => {
-    koffi.errno(0)
+    koffi().errno(0)
     const result = call()
-    return result < 0 ? Effect.fail(onError(-result, koffi.errno())) : Effect.succeed(result)
+    return result < 0 ? Effect.fail(onError(-result, koffi().errno())) : Effect.succeed(result)
   })

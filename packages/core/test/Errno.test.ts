@@ -3,8 +3,16 @@ import { assert, describe, it } from "@effect/vitest"
 import koffi from "koffi"
 import * as Fs from "node:fs"
 import * as Os from "node:os"
+import { skipIf } from "./skip.ts"
 
 const headers = ["/usr/include/asm-generic/errno-base.h", "/usr/include/asm-generic/errno.h"]
+const glibc = ["/lib/x86_64-linux-gnu/libc.so.6", "/lib/aarch64-linux-gnu/libc.so.6"]
+
+const withoutHeaders = skipIf(
+  !headers.every((path) => Fs.existsSync(path)),
+  `the kernel's headers are not there (apt-get install linux-libc-dev): ${headers.join(", ")}`
+)
+const withoutGlibc = skipIf(!glibc.some((path) => Fs.existsSync(path)), `there is no glibc: ${glibc.join(", ")}`)
 
 describe("Errno", () => {
   it("agrees with every errno that node:os knows", () => {
@@ -18,7 +26,7 @@ describe("Errno", () => {
     )
   })
 
-  it.skipIf(!headers.every((path) => Fs.existsSync(path)))("is the whole table of the kernel's headers", () => {
+  it.skipIf(withoutHeaders)("is the whole table of the kernel's headers", () => {
     const source = headers.map((path) => Fs.readFileSync(path, "utf8")).join("\n")
     const defined = [...source.matchAll(/^#define\s+(E[A-Z0-9]+)\s+(\d+)/gm)].map(([, name, value]) =>
       `${value} ${name}`
@@ -26,7 +34,7 @@ describe("Errno", () => {
     assert.deepStrictEqual(Errno.all.map((row) => `${row.number} ${row.name}`).toSorted(), defined.toSorted())
   })
 
-  it.skipIf(!Fs.existsSync("/lib/x86_64-linux-gnu/libc.so.6") && !Fs.existsSync("/lib/aarch64-linux-gnu/libc.so.6"))(
+  it.skipIf(withoutGlibc)(
     "says what strerror says",
     () => {
       const strerror = koffi.load("libc.so.6").func("const char *strerror(int errnum)")

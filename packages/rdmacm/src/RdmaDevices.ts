@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import * as CreationSite from "@effect-rdma/core/CreationSite"
 import * as Ledger from "@effect-rdma/core/Ledger"
 import * as DeviceContext from "@effect-rdma/verbs/DeviceContext"
 import type * as Verbs from "@effect-rdma/verbs/Verbs"
@@ -20,16 +21,19 @@ import type { RdmaCmError } from "./RdmaCmError.ts"
  * @category constructors
  * @since 0.1.0
  */
-export const get: Effect.Effect<
+export const get = (): Effect.Effect<
   ReadonlyArray<DeviceContext.DeviceContext>,
   RdmaCmError,
   RdmaCm.RdmaCm | Verbs.Verbs | Scope.Scope
-> = Effect.flatMap(RdmaCm.RdmaCm, (cm) =>
-  Effect.acquireUseRelease(
-    cm.getDevices,
-    ({ contexts }) => Effect.forEach(contexts, DeviceContext.borrow),
-    ({ list }) => list === undefined ? Effect.void : Effect.andThen(cm.freeDevices(list), countPair)
-  ))
+> => {
+  const site = CreationSite.capture(get)
+  return Effect.flatMap(RdmaCm.RdmaCm, (cm) =>
+    Effect.acquireUseRelease(
+      cm.getDevices,
+      ({ contexts }) => Effect.forEach(contexts, (context) => DeviceContext.borrow(context, site)),
+      ({ list }) => list === undefined ? Effect.void : Effect.andThen(cm.freeDevices(list), countPair)
+    ))
+}
 
 // -----------------------------------------------------------------------------
 // internal

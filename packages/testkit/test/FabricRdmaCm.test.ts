@@ -227,7 +227,7 @@ describe("Fabric: librdmacm", () => {
     it.effect("the scoped module borrows them", () =>
       Effect.gen(function*() {
         yield* Effect.scoped(Effect.gen(function*() {
-          const contexts = yield* RdmaDevices.get
+          const contexts = yield* RdmaDevices.get()
           assert.deepStrictEqual(contexts.map(({ name }) => name), ["rxe0", "mlx5_0"])
           yield* Effect.forEach(contexts, ProtectionDomain.alloc)
           assert.deepStrictEqual(yield* kinds, ["ProtectionDomain", "ProtectionDomain"])

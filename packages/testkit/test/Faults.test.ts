@@ -36,7 +36,7 @@ const everything = Effect.gen(function*() {
   yield* ResourceDomain.make(context, { threadModel: "single", msgModel: "forceLowLatency" })
   const pd = yield* ProtectionDomain.alloc(context)
   yield* AddressHandle.make(pd, { portNum: 1, dlid: 2 })
-  yield* RdmaDevices.get
+  yield* RdmaDevices.get()
   const channel = yield* EventChannel.make()
   yield* CmId.make(channel, "tcp")
   const library = yield* UmadLibrary.init()

@@ -140,7 +140,7 @@ const make = (
       )
     }
     case "RdmaDevices":
-      return Effect.map(RdmaDevices.get, (contexts) => {
+      return Effect.map(RdmaDevices.get(), (contexts) => {
         world.contexts.push(...contexts)
       })
     case "ProtectionDomain":

@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as CreationSite from "@effect-rdma/core/CreationSite"
+import * as Gid from "@effect-rdma/core/Gid"
 import * as Identifier from "@effect-rdma/core/Identifier"
 import type * as Pointer from "@effect-rdma/core/Pointer"
 import * as Resource from "@effect-rdma/core/Resource"
@@ -14,7 +15,7 @@ import * as AddressHandleAttributes from "./AddressHandleAttributes.ts"
 import type * as DeviceContext from "./DeviceContext.ts"
 import type * as ProtectionDomain from "./ProtectionDomain.ts"
 import * as ReceivedDatagram from "./ReceivedDatagram.ts"
-import type { VerbsError } from "./VerbsError.ts"
+import { VerbsError } from "./VerbsError.ts"
 
 /**
  * The way to a peer, for sends on UD queue pairs of the same domain. It must live until every send that names it has
@@ -35,7 +36,7 @@ export interface AddressHandle extends Resource.Resource<"AddressHandle", Pointe
  *
  * Bad attributes fail as a `SchemaError` with the path of the field, before any call. On RoCE: `ETIMEDOUT` when no
  * neighbour answers, `ENETUNREACH` without a route, `EINVAL` without a `grh`, for a port that the device does not have or
- * a `sgidIndex` beyond the table, `ENODATA` for an empty one. `ENOMEM` when the device has no more. A provider may refuse a
+ * a `sgidIndex` beyond the table, `ENODATA` for an empty place of it. `ENOMEM` when the device has no more. A provider may refuse a
  * port without saying why: then the reason is `UnknownErrno` with number 0.
  *
  * ```ts
@@ -61,7 +62,9 @@ export const make = (
       site,
       parents: [domain],
       goneWithDevice: true,
-      acquire: Effect.suspend(() => domain.context.verbs.createAh(Resource.raw(domain), attributes)),
+      acquire: Effect.suspend(() => domain.context.verbs.createAh(Resource.raw(domain), attributes)).pipe(
+        explaining(attributes)
+      ),
       release: domain.context.verbs.destroyAh,
       fields: () => ({ context: domain.context, domain, attributes })
     }))
@@ -91,7 +94,10 @@ export const fromReceived = (
           site,
           parents: [domain],
           goneWithDevice: true,
-          acquire: Effect.suspend(() => domain.context.verbs.createAhFromWc(Resource.raw(domain), portNum, received)),
+          acquire: Effect.suspend(() => domain.context.verbs.createAhFromWc(Resource.raw(domain), portNum, received))
+            .pipe(
+              explaining(attributes)
+            ),
           release: domain.context.verbs.destroyAh,
           fields: () => ({ context: domain.context, domain, attributes })
         })
@@ -127,3 +133,31 @@ const decodeReceived = (portNum: number, received: typeof ReceivedDatagram.Recei
     Schema.decodeEffect(Identifier.PortNumber)(portNum),
     Schema.decodeEffect(ReceivedDatagram.ReceivedDatagram)(received)
   ])
+
+/** Adds where the packets were to go, and what to look at: an errno alone says little of an address. */
+const explaining = (attributes: AddressHandleAttributes.AddressHandleAttributes) =>
+  Effect.mapError((error: VerbsError) => {
+    const { grh, portNum } = attributes
+    const hint = error.hint ?? hints[error.reason._tag]
+    return new VerbsError({
+      call: error.call,
+      reason: error.reason,
+      input: {
+        ...error.input,
+        portNum,
+        ...(grh === undefined ? undefined : { dgid: Gid.formatCompressed(grh.dgid), sgidIndex: grh.sgidIndex })
+      },
+      ...(hint === undefined ? undefined : { hint })
+    })
+  })
+
+const lookAtTheTable = "The port and the sgidIndex must be the device's own, and of the address family of the dgid: " +
+  "DeviceContext.gidTable lists them. RoCE needs a grh"
+
+const hints: { readonly [Reason in VerbsError["reason"]["_tag"]]?: string } = {
+  EINVAL: lookAtTheTable,
+  ENODATA: lookAtTheTable,
+  ETIMEDOUT: "No neighbour answers for the dgid on the network of the sgidIndex",
+  ENETUNREACH: "The host has no route to the dgid",
+  UnknownErrno: "Some providers refuse a port that the device does not have so"
+}

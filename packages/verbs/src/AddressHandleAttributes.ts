@@ -45,7 +45,7 @@ export type GlobalRoute = typeof GlobalRoute.Type
  *   portNum: 1,
  *   grh: { dgid: "::ffff:10.0.0.1", sgidIndex: 1 }
  * })
- * console.log(attributes.grh?.hopLimit) // 64
+ * attributes.grh?.hopLimit // => 64
  * ```
  *
  * @category schemas

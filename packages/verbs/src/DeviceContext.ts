@@ -74,10 +74,10 @@ export const openByName = (name: string): Effect.Effect<DeviceContext, VerbsErro
  * @since 0.1.0
  */
 export const borrow = (
-  pointer: Pointer.Pointer<"ibv_context">
-): Effect.Effect<DeviceContext, never, Verbs.Verbs | Scope.Scope> => {
-  const site = CreationSite.capture(borrow)
-  return Effect.flatMap(Verbs.Verbs, (verbs) =>
+  pointer: Pointer.Pointer<"ibv_context">,
+  site: CreationSite.CreationSite | undefined = CreationSite.capture(borrow)
+): Effect.Effect<DeviceContext, never, Verbs.Verbs | Scope.Scope> =>
+  Effect.flatMap(Verbs.Verbs, (verbs) =>
     Effect.flatMap(verbs.getDeviceName(pointer), (name) =>
       Resource.make({
         kind: "DeviceContext",
@@ -89,7 +89,6 @@ export const borrow = (
         release: () => Effect.void,
         fields: () => ({ name, verbs })
       })))
-}
 
 /**
  * What the device is and can do: `ibv_query_device(3)`. Fails with `EIO` when the device is gone.

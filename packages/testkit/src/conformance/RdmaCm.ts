@@ -69,23 +69,23 @@ export const suite = <Others = never>(lane: RdmaCmLane<Others>): void => {
 
   it("the devices of librdmacm are verbs contexts under the names of the devices", () =>
     Effect.gen(function*() {
-      const contexts = yield* RdmaDevices.get
+      const contexts = yield* RdmaDevices.get()
       assert.include(contexts.map(({ name }) => name), lane.device)
       assert.strictEqual(new Set(contexts.map(Resource.raw)).size, contexts.length)
     }))
 
   it("the contexts of librdmacm are never closed by us, and the array is freed at once", () =>
     recorded(function*(calls) {
-      yield* Effect.scoped(RdmaDevices.get)
+      yield* Effect.scoped(RdmaDevices.get())
       const names = namesOf(yield* calls).filter((name) => name !== "ibv_get_device_name")
       assert.deepStrictEqual(names, ["rdma_get_devices", "rdma_free_devices"])
     }))
 
   it("the devices can be got again and again, and are the same contexts", () =>
     Effect.gen(function*() {
-      const pointers = Effect.scoped(Effect.map(RdmaDevices.get, (contexts) => contexts.map(Resource.raw)))
+      const pointers = Effect.scoped(Effect.map(RdmaDevices.get(), (contexts) => contexts.map(Resource.raw)))
       const first = yield* pointers
-      const live = yield* RdmaDevices.get
+      const live = yield* RdmaDevices.get()
       assert.deepStrictEqual(live.map(Resource.raw), first)
       for (let round = 0; round < 20; round++) assert.deepStrictEqual(yield* pointers, first)
     }))
@@ -403,7 +403,7 @@ export const suite = <Others = never>(lane: RdmaCmLane<Others>): void => {
 // -----------------------------------------------------------------------------
 
 const contextOf = (name: string) =>
-  Effect.map(RdmaDevices.get, (contexts) => {
+  Effect.map(RdmaDevices.get(), (contexts) => {
     const context = contexts.find((context) => context.name === name)
     return context ?? assert.fail(`librdmacm has no ${name} among ${contexts.map(({ name }) => name).join(", ")}`)
   })

@@ -118,7 +118,7 @@ describe("a kernel with RDMA and without a device", () => {
     Effect.gen(function*() {
       yield* Effect.gen(function*() {
         assert.deepStrictEqual((yield* DeviceList.get()).devices, [])
-        assert.deepStrictEqual(yield* RdmaDevices.get, [])
+        assert.deepStrictEqual(yield* RdmaDevices.get(), [])
 
         const notFound = yield* Effect.flip(DeviceContext.openByName(device))
         assert.strictEqual(notFound.reason._tag, "ENODEV")
