@@ -2,10 +2,11 @@ import { assert, describe, it } from "@effect/vitest"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { skipWithRdma } from "../../core/test/skip.ts"
 import * as RdmaCm from "../src/RdmaCm.ts"
 import type { RdmaCmError } from "../src/RdmaCmError.ts"
 
-describe("librdmacm on a kernel without RDMA", () => {
+describe.skipIf(skipWithRdma())("librdmacm on a kernel without RDMA", () => {
   it.layer(RdmaCm.RdmaCm.layer)((it) => {
     it.effect("says that the kernel lacks it, and what to load", () =>
       Effect.gen(function*() {
@@ -32,7 +33,9 @@ describe("librdmacm on a kernel without RDMA", () => {
         yield* Effect.repeat(Effect.flip(cm.createEventChannel), { times: 100 })
       }))
   })
+})
 
+describe("librdmacm that is not there", () => {
   it.effect("says what is missing when the library is not found", () =>
     Effect.gen(function*() {
       const path = "/nowhere/librdmacm.so.1"

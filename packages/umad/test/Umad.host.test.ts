@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { skipWithRdma } from "../../core/test/skip.ts"
 import * as CaName from "../src/CaName.ts"
 import * as Umad from "../src/Umad.ts"
 import type { UmadError } from "../src/UmadError.ts"
@@ -12,7 +13,7 @@ const anyPort = Identifier.AnyPortNumber.make(0)
 const firstPort = Identifier.AnyPortNumber.make(1)
 const nope = CaName.CaName.make("nope")
 
-describe("libibumad on a machine without RDMA", () => {
+describe.skipIf(skipWithRdma())("libibumad on a kernel without RDMA", () => {
   it.layer(Umad.Umad.layer)((it) => {
     it.effect("has no adapter, and invents none", () =>
       Effect.gen(function*() {
@@ -55,7 +56,9 @@ describe("libibumad on a machine without RDMA", () => {
     // The structs of these calls have 330 kB together.
     assert.isBelow(grown, 60_000)
   })
+})
 
+describe("libibumad that is not there", () => {
   it.effect("says what is missing when the library is not found", () =>
     Effect.gen(function*() {
       const path = "/nowhere/libibumad.so.3"
