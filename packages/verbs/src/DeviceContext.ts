@@ -115,18 +115,15 @@ export const gidTable = (self: DeviceContext): Effect.Effect<ReadonlyArray<GidEn
  * @internal
  */
 export const ensureSame = (call: string, self: Owned, that: Owned): Effect.Effect<void, VerbsError> =>
-  Effect.suspend(() =>
-    self.context.verbs === that.context.verbs && Resource.raw(self.context) === Resource.raw(that.context)
-      ? Effect.void
-      : Effect.fail(
-        new VerbsError({
-          call,
-          reason: NativeReason.fromErrno(Errno.numberOf("EINVAL")),
-          input: { [Resource.nameOf(self)]: self.context.name, [Resource.nameOf(that)]: that.context.name },
-          hint: "Both must be of one device context"
-        })
-      )
-  )
+  ensure(call, self, self.context, that)
+
+/**
+ * {@link ensureSame} for a context and a handle.
+ *
+ * @internal
+ */
+export const ensureOn = (call: string, context: DeviceContext, that: Owned): Effect.Effect<void, VerbsError> =>
+  ensure(call, context, context, that)
 
 interface Owned extends Resource.Any {
   readonly context: DeviceContext
@@ -135,6 +132,25 @@ interface Owned extends Resource.Any {
 // -----------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------
+
+const ensure = (
+  call: string,
+  self: Resource.Any,
+  context: DeviceContext,
+  that: Owned
+): Effect.Effect<void, VerbsError> =>
+  Effect.suspend(() =>
+    context.verbs === that.context.verbs && Resource.raw(context) === Resource.raw(that.context)
+      ? Effect.void
+      : Effect.fail(
+        new VerbsError({
+          call,
+          reason: NativeReason.fromErrno(Errno.numberOf("EINVAL")),
+          input: { [Resource.nameOf(self)]: context.name, [Resource.nameOf(that)]: that.context.name },
+          hint: "Both must be of one device context"
+        })
+      )
+  )
 
 /** @internal */
 export const pair = ["ibv_open_device", "ibv_close_device"] as const

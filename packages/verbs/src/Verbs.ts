@@ -12,6 +12,7 @@ import * as Context from "effect/Context"
 import * as Layer from "effect/Layer"
 import * as Ffi from "./internal/ffi.ts"
 import type * as Address from "./operations/Address.ts"
+import type * as Completion from "./operations/Completion.ts"
 import type * as Device from "./operations/Device.ts"
 import type * as Domain from "./operations/Domain.ts"
 
@@ -22,7 +23,7 @@ import type * as Domain from "./operations/Domain.ts"
  * @category models
  * @since 0.1.0
  */
-export interface Operations extends Device.Operations, Domain.Operations, Address.Operations {}
+export interface Operations extends Device.Operations, Domain.Operations, Address.Operations, Completion.Operations {}
 
 /**
  * libibverbs as a service.

@@ -3,6 +3,7 @@ import type { RdmaCmError } from "@effect-rdma/rdmacm/RdmaCmError"
 import type { Umad } from "@effect-rdma/umad/Umad"
 import type { UmadError } from "@effect-rdma/umad/UmadError"
 import type * as Address from "@effect-rdma/verbs/operations/Address"
+import type * as Completion from "@effect-rdma/verbs/operations/Completion"
 import type * as Device from "@effect-rdma/verbs/operations/Device"
 import type * as Domain from "@effect-rdma/verbs/operations/Domain"
 import type { Operations } from "@effect-rdma/verbs/Verbs"
@@ -56,7 +57,16 @@ const addressCalls = {
   createAhFromWc: "ibv_create_ah_from_wc"
 } as const satisfies Table<Address.Operations>
 
-const verbsCalls = { ...deviceCalls, ...domainCalls, ...addressCalls } as const satisfies Table<Operations>
+const completionCalls = {
+  createCompChannel: "ibv_create_comp_channel",
+  destroyCompChannel: "ibv_destroy_comp_channel",
+  createCq: "ibv_create_cq",
+  destroyCq: "ibv_destroy_cq"
+} as const satisfies Table<Completion.Operations>
+
+const verbsCalls = { ...deviceCalls, ...domainCalls, ...addressCalls, ...completionCalls } as const satisfies Table<
+  Operations
+>
 
 const rdmaCmCalls = {
   getDevices: "rdma_get_devices",

@@ -10,6 +10,8 @@ export type Kind =
   | "ProtectionDomain"
   | "ParentDomain"
   | "ThreadDomain"
+  | "CompletionChannel"
+  | "CompletionQueue"
   | "AddressHandle"
   | "ResourceDomain"
   | "RdmaDevices"

@@ -13,6 +13,7 @@ export interface DeviceState {
   readonly addresses: ReadonlyArray<PlacedGid>
   plugged: boolean
   pds: number
+  cqs: number
   ahs: number
 }
 
@@ -52,6 +53,7 @@ export const make = (description: Topology.Host, addresses: { next: bigint }): H
           .flatMap(gidsOf),
         plugged: true,
         pds: 0,
+        cqs: 0,
         ahs: 0
       }))
       : [],

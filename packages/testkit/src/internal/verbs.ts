@@ -1,6 +1,7 @@
 import type { Operations } from "@effect-rdma/verbs/Verbs"
 import type * as Host from "./host.ts"
 import * as Address from "./verbs/address.ts"
+import * as Completion from "./verbs/completion.ts"
 import * as Device from "./verbs/device.ts"
 import * as Domain from "./verbs/domain.ts"
 import * as State from "./verbs/state.ts"
@@ -8,5 +9,5 @@ import * as State from "./verbs/state.ts"
 /** libibverbs of one host, on its heap. */
 export const make = (fabric: Host.FabricState, host: Host.HostState): Operations => {
   const state = State.make(fabric, host)
-  return { ...Device.make(state), ...Domain.make(state), ...Address.make(state) }
+  return { ...Device.make(state), ...Domain.make(state), ...Address.make(state), ...Completion.make(state) }
 }

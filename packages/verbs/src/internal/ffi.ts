@@ -7,6 +7,7 @@ import * as Library from "@effect-rdma/core/Library"
 import * as Effect from "effect/Effect"
 import type { Operations } from "../Verbs.ts"
 import * as Address from "./ffi/address.ts"
+import * as Completion from "./ffi/completion.ts"
 import * as Device from "./ffi/device.ts"
 import * as Domain from "./ffi/domain.ts"
 
@@ -20,5 +21,10 @@ export const make = Effect.fnUntraced(function*(
     debianPackage: "libibverbs1",
     path: options.path
   })
-  return yield* Library.bindAll(() => ({ ...Device.make(library), ...Domain.make(library), ...Address.make(library) }))
+  return yield* Library.bindAll(() => ({
+    ...Device.make(library),
+    ...Domain.make(library),
+    ...Address.make(library),
+    ...Completion.make(library)
+  }))
 })

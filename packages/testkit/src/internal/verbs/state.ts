@@ -27,11 +27,24 @@ export interface AddressHandleState extends OfContext {
   readonly domain: DomainState
 }
 
+export interface CompletionChannelState extends OfContext {
+  queues: number
+}
+
+export interface CompletionQueueState extends OfContext {
+  readonly channel: CompletionChannelState | undefined
+  readonly cqContext: number
+  cqe: number
+  /** The QPs, SRQs and WQs that complete into it: once for each way. */
+  users: number
+}
+
 /** What libibverbs of one host holds, shared by the families of its operations. */
 export interface VerbsState {
   readonly fabric: Host.FabricState
   readonly host: Host.HostState
   readonly domains: Heap.Store<"ibv_pd", DomainState>
+  readonly completionQueues: Heap.Store<"ibv_cq", CompletionQueueState>
   /**
    * What the kernel reclaims when the file of a context is closed, in any order; each family adds its own.
    */
@@ -42,6 +55,7 @@ export const make = (fabric: Host.FabricState, host: Host.HostState): VerbsState
   fabric,
   host,
   domains: host.heap.store<"ibv_pd", DomainState>("ibv_pd"),
+  completionQueues: host.heap.store<"ibv_cq", CompletionQueueState>("ibv_cq"),
   onClose: []
 })
 
