@@ -10,8 +10,10 @@
  */
 import * as CreationSite from "@effect-rdma/core/CreationSite"
 import * as Ledger from "@effect-rdma/core/Ledger"
+import type * as Pointer from "@effect-rdma/core/Pointer"
 import { RdmaCm } from "@effect-rdma/rdmacm/RdmaCm"
 import { Umad } from "@effect-rdma/umad/Umad"
+import type * as AsyncEvent from "@effect-rdma/verbs/AsyncEvent"
 import { Verbs } from "@effect-rdma/verbs/Verbs"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -75,6 +77,14 @@ export interface NativeCall {
 }
 
 /**
+ * A completion that a test makes; `solicited` when the sender asked for an event.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Completion = Host.Completion
+
+/**
  * A running fabric, from the outside: what tests ask and do.
  *
  * @category services
@@ -97,6 +107,16 @@ export class Fabric extends Context.Service<Fabric, {
    * with `FabricMisuse` when there is no such device.
    */
   readonly unplug: (host: string, device: string) => Effect.Effect<void>
+  /**
+   * Raises an asynchronous event: of a port or the device on every context of it, of a queue on the context that it was
+   * made on. Dies with `FabricMisuse` when there is no such device or queue.
+   */
+  readonly raise: (host: string, device: string, event: AsyncEvent.AsyncEvent) => Effect.Effect<void>
+  /**
+   * Puts a completion into a queue, as the device does: it gives the event that was asked for, and one too many breaks
+   * the queue (`cqErr`). Dies with `FabricMisuse` when there is no such queue.
+   */
+  readonly complete: (host: string, queue: Pointer.Pointer<"ibv_cq">, completion: Completion) => Effect.Effect<void>
 }>()("@effect-rdma/testkit/Fabric") {}
 
 /**
@@ -186,13 +206,20 @@ export const make = Effect.fn("Fabric.make")(function*(
         .toSorted((self, that) => self.pointer < that.pointer ? -1 : 1)
     ),
     calls: Effect.sync(() => log.slice(-logged).map(copyOf)),
+    raise: (name, deviceName, event) =>
+      Effect.sync(() => {
+        const host = hostOf("Fabric.raise", hosts, name)
+        const device = deviceOf("Fabric.raise", host, deviceName)
+        for (const react of host.onAsyncEvent) react(device, event)
+      }),
+    complete: (name, queue, completion) =>
+      Effect.sync(() => {
+        for (const react of hostOf("Fabric.complete", hosts, name).onCompletion) react(queue, completion)
+      }),
     unplug: (name, deviceName) =>
       Effect.sync(() => {
         const host = hostOf("Fabric.unplug", hosts, name)
-        const device = host.devices.find((device) => device.name === deviceName)
-        if (device === undefined) {
-          throw new FabricMisuse({ call: "Fabric.unplug", problem: `${name} has no device ${deviceName}` })
-        }
+        const device = deviceOf("Fabric.unplug", host, deviceName)
         device.plugged = false
         host.devices = host.devices.filter((other) => other !== device)
         for (const react of host.onUnplug) react(device)
@@ -220,6 +247,12 @@ const hostOf = <A>(call: string, of: ReadonlyMap<string, A>, name: string): A =>
   const found = of.get(name)
   if (found === undefined) throw new FabricMisuse({ call, problem: `there is no host ${name}` })
   return found
+}
+
+const deviceOf = (call: string, host: Host.HostState, name: string): Host.DeviceState => {
+  const device = host.devices.find((device) => device.name === name)
+  if (device === undefined) throw new FabricMisuse({ call, problem: `${host.name} has no device ${name}` })
+  return device
 }
 
 const copyOf = (call: NativeCall): NativeCall => ({ ...call })

@@ -1,10 +1,12 @@
 /**
- * A completion queue: `ibv_create_cq(3)` and `ibv_destroy_cq`.
+ * A completion queue: `ibv_create_cq(3)`, `ibv_create_cq_ex(3)` and `ibv_destroy_cq`.
  *
  * @since 0.1.0
  */
 import * as CreationSite from "@effect-rdma/core/CreationSite"
-import type * as Ledger from "@effect-rdma/core/Ledger"
+import * as Errno from "@effect-rdma/core/Errno"
+import * as Ledger from "@effect-rdma/core/Ledger"
+import * as NativeReason from "@effect-rdma/core/NativeReason"
 import type * as Pointer from "@effect-rdma/core/Pointer"
 import * as Resource from "@effect-rdma/core/Resource"
 import * as Effect from "effect/Effect"
@@ -13,8 +15,11 @@ import type * as Scope from "effect/Scope"
 import type * as CompletionChannel from "./CompletionChannel.ts"
 import * as CompletionQueueAttributes from "./CompletionQueueAttributes.ts"
 import * as DeviceContext from "./DeviceContext.ts"
+import type * as ExtendedCompletion from "./ExtendedCompletion.ts"
 import type * as Completion from "./operations/Completion.ts"
-import type { VerbsError } from "./VerbsError.ts"
+import type * as ParentDomain from "./ParentDomain.ts"
+import type * as ResourceDomain from "./ResourceDomain.ts"
+import { VerbsError } from "./VerbsError.ts"
 
 /**
  * A completion queue: the work requests of queue pairs end here. `cqe` is the room that it was made with, at least what
@@ -38,6 +43,31 @@ export interface CompletionQueue extends Resource.Resource<"CompletionQueue", Po
 export interface Options extends CompletionQueueAttributes.Input {
   /** Where its events arrive, of the same device. Without one it has none. */
   readonly channel?: CompletionChannel.CompletionChannel
+}
+
+/**
+ * A completion queue that reports more of each completion, as its `wcFlags` say. It stands wherever a completion queue
+ * does; its completions are read by {@link pollExtended}.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ExtendedCompletionQueue extends CompletionQueue {
+  readonly wcFlags: ReadonlyArray<CompletionQueueAttributes.WcFlag>
+  readonly domain: ParentDomain.ParentDomain | ResourceDomain.ResourceDomain | undefined
+}
+
+/**
+ * What an extended completion queue is made from.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ExtendedOptions extends CompletionQueueAttributes.ExtendedInput {
+  /** Where its events arrive, of the same device. Without one it has none. */
+  readonly channel?: CompletionChannel.CompletionChannel
+  /** Whose hardware resources it takes, of the same device. */
+  readonly domain?: ParentDomain.ParentDomain | ResourceDomain.ResourceDomain
 }
 
 /**
@@ -77,9 +107,177 @@ export const make = (
     }))
 }
 
+/**
+ * Creates an extended completion queue, owned by the scope, and released before its channel and its domain. Whatever
+ * completes into it is released before it. Blocks for a system call.
+ *
+ * A resource domain gives its parent domain, and the model `single` turns the queue's lock off; one that is `Shared` gives
+ * nothing. Fails as {@link make}, and with `EOPNOTSUPP` when the provider cannot report one of `wcFlags`, does not know a
+ * flag, or has no such queues. One of an `Experimental` resource domain of MLNX_OFED fails so before any call: such a
+ * queue would need `ibv_exp_create_cq`.
+ *
+ * ```ts
+ * import { CompletionQueue } from "@effect-rdma/verbs"
+ * import type { DeviceContext } from "@effect-rdma/verbs"
+ *
+ * const timestamped = (context: DeviceContext.DeviceContext) =>
+ *   CompletionQueue.makeExtended(context, { cqe: 64, wcFlags: ["byteLen", "completionTimestamp"] })
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const makeExtended = (
+  context: DeviceContext.DeviceContext,
+  { channel, domain, ...attributes }: ExtendedOptions
+): Effect.Effect<ExtendedCompletionQueue, VerbsError | Schema.SchemaError, Scope.Scope> => {
+  const site = CreationSite.capture(makeExtended)
+  const pair = ["ibv_create_cq_ex", "ibv_destroy_cq"] as const
+  return Effect.flatMap(decodeExtended(attributes), (attributes) =>
+    acquire(context, channel, {
+      pair,
+      site,
+      parents: domain === undefined ? [] : [domain],
+      create: (given) =>
+        Effect.flatMap(partsOf(pair[0], context, domain), (parts) =>
+          context.verbs.createCqEx(Resource.raw(context), {
+            ...attributes,
+            ...given,
+            parentDomain: parts.parentDomain,
+            singleThreaded: attributes.singleThreaded || parts.isSingle
+          })),
+      fields: { wcFlags: attributes.wcFlags, domain }
+    }))
+}
+
+/**
+ * Changes the room of a queue, and gives what it has then, at least what was asked for: `ibv_resize_cq(3)`. Blocks for a
+ * system call. Fails as a `SchemaError` before any call, with `EINVAL` when the device cannot hold so many or more are in
+ * the queue, `EOPNOTSUPP` where the provider cannot.
+ *
+ * @category operations
+ * @since 0.1.0
+ */
+export const resize = (
+  self: CompletionQueue,
+  cqe: number
+): Effect.Effect<number, VerbsError | Schema.SchemaError> =>
+  Effect.flatMap(
+    Schema.decodeEffect(CompletionQueueAttributes.Cqe)(cqe),
+    (cqe) => self.context.verbs.resizeCq(Resource.raw(self), cqe)
+  )
+
+/**
+ * Moderates the events of a queue: `ibv_modify_cq(3)`. Blocks for a system call. Fails as a `SchemaError` before any call,
+ * with `EINVAL` for a period that the device cannot count, `EOPNOTSUPP` where the provider cannot, as Soft-RoCE.
+ *
+ * @category operations
+ * @since 0.1.0
+ */
+export const modify = (
+  self: CompletionQueue,
+  moderation: CompletionQueueAttributes.Moderation
+): Effect.Effect<void, VerbsError | Schema.SchemaError> =>
+  Effect.flatMap(
+    Schema.decodeEffect(CompletionQueueAttributes.Moderation)(moderation),
+    (moderation) => self.context.verbs.modifyCq(Resource.raw(self), moderation)
+  )
+
+/**
+ * Asks for one event on the channel at the next completion, or at the next solicited or failed one:
+ * `ibv_req_notify_cq(3)`. Completions that are in the queue already give none, so poll once more after it. Does not
+ * block. Fails with `EIO` where the kernel is asked and the device is gone.
+ *
+ * @category operations
+ * @since 0.1.0
+ */
+export const requestNotification = (
+  self: CompletionQueue,
+  options: { readonly solicitedOnly?: boolean } = {}
+): Effect.Effect<void, VerbsError> =>
+  Effect.suspend(() => self.context.verbs.reqNotifyCq(Resource.raw(self), options.solicitedOnly ?? false))
+
+/**
+ * Reads the completions of an extended queue, each given to `each` as a copy, and tells how many: `ibv_start_poll`,
+ * `ibv_next_poll` and `ibv_end_poll` of `ibv_create_cq_ex(3)`. Does not block. The provider may hold a lock from the first to the last,
+ * so all of it is one step: `each` is a plain function, and use no queue in it. It returns `false` to leave the rest in
+ * the queue. When it throws, the poll is ended, and the effect dies with what it threw. An empty queue gives 0.
+ *
+ * ```ts
+ * import { CompletionQueue } from "@effect-rdma/verbs"
+ * import type { ExtendedCompletion } from "@effect-rdma/verbs"
+ * import { Effect } from "effect"
+ *
+ * const atMost = (queue: CompletionQueue.ExtendedCompletionQueue, count: number) => {
+ *   const completions: Array<ExtendedCompletion.ExtendedCompletion> = []
+ *   return Effect.as(
+ *     CompletionQueue.pollExtended(queue, (completion) => completions.push(completion) < count),
+ *     completions
+ *   )
+ * }
+ * ```
+ *
+ * @category operations
+ * @since 0.1.0
+ */
+export const pollExtended = (
+  self: ExtendedCompletionQueue,
+  each: (completion: ExtendedCompletion.ExtendedCompletion) => boolean
+): Effect.Effect<number, VerbsError> =>
+  Effect.tap(
+    Effect.suspend(() => self.context.verbs.startPoll(Resource.raw(self), self.wcFlags, each)),
+    (count) => count === 0 ? Effect.void : countPoll
+  )
+
 // -----------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------
+
+const countPoll = Effect.map(Ledger.Ledger, (ledger) => ledger.bracketed(["ibv_start_poll", "ibv_end_poll"]))
+
+const decodeExtended = Schema.decodeEffect(CompletionQueueAttributes.ExtendedAttributes)
+
+interface Parts {
+  readonly parentDomain: Pointer.Pointer<"ibv_pd"> | undefined
+  readonly isSingle: boolean
+}
+
+const nothing: Parts = { parentDomain: undefined, isSingle: false }
+
+/** What a queue takes from a domain. */
+const partsOf = (
+  call: string,
+  context: DeviceContext.DeviceContext,
+  domain: ParentDomain.ParentDomain | ResourceDomain.ResourceDomain | undefined
+): Effect.Effect<Parts, VerbsError> => {
+  if (domain === undefined) return Effect.succeed(nothing)
+  return Effect.andThen(
+    DeviceContext.ensureOn(call, context, domain),
+    Effect.suspend((): Effect.Effect<Parts, VerbsError> => {
+      if (domain.kind === "ParentDomain") {
+        return Effect.succeed({ parentDomain: Resource.raw(domain), isSingle: false })
+      }
+      switch (domain.origin._tag) {
+        case "ThreadDomain":
+          return Effect.succeed({
+            parentDomain: Resource.raw(domain.origin.parentDomain),
+            isSingle: domain.attributes.threadModel === "single"
+          })
+        case "Shared":
+          return Effect.succeed(nothing)
+        case "Experimental":
+          return Effect.fail(
+            new VerbsError({
+              call,
+              reason: NativeReason.fromErrno(Errno.numberOf("EOPNOTSUPP")),
+              input: { domain: Resource.nameOf(domain) },
+              hint: "A queue in an experimental resource domain is not supported: leave the domain out"
+            })
+          )
+      }
+    })
+  )
+}
 
 const decodeAttributes = Schema.decodeEffect(CompletionQueueAttributes.CompletionQueueAttributes)
 

@@ -110,6 +110,15 @@ export const gidTable = (self: DeviceContext): Effect.Effect<ReadonlyArray<GidEn
   Effect.suspend(() => self.verbs.queryGidTable(Resource.raw(self)))
 
 /**
+ * How many interrupts of the device can tell of completions: `num_comp_vectors` of the context.
+ *
+ * @category queries
+ * @since 0.1.0
+ */
+export const numCompVectors = (self: DeviceContext): Effect.Effect<number> =>
+  Effect.suspend(() => self.verbs.numCompVectors(Resource.raw(self)))
+
+/**
  * Fails with `EINVAL` unless two handles are of one device: mixing them never reaches native code.
  *
  * @internal

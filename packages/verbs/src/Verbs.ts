@@ -15,6 +15,7 @@ import type * as Address from "./operations/Address.ts"
 import type * as Completion from "./operations/Completion.ts"
 import type * as Device from "./operations/Device.ts"
 import type * as Domain from "./operations/Domain.ts"
+import type * as Events from "./operations/Events.ts"
 
 /**
  * The operations of libibverbs, in one interface for each family of objects. Each blocks the JS thread for its system
@@ -23,7 +24,9 @@ import type * as Domain from "./operations/Domain.ts"
  * @category models
  * @since 0.1.0
  */
-export interface Operations extends Device.Operations, Domain.Operations, Address.Operations, Completion.Operations {}
+export interface Operations
+  extends Device.Operations, Domain.Operations, Address.Operations, Completion.Operations, Events.Operations
+{}
 
 /**
  * libibverbs as a service.

@@ -6,6 +6,7 @@ import type * as Address from "@effect-rdma/verbs/operations/Address"
 import type * as Completion from "@effect-rdma/verbs/operations/Completion"
 import type * as Device from "@effect-rdma/verbs/operations/Device"
 import type * as Domain from "@effect-rdma/verbs/operations/Domain"
+import type * as Events from "@effect-rdma/verbs/operations/Events"
 import type { Operations } from "@effect-rdma/verbs/Verbs"
 import type { VerbsError } from "@effect-rdma/verbs/VerbsError"
 import type * as Effect from "effect/Effect"
@@ -58,13 +59,32 @@ const addressCalls = {
 } as const satisfies Table<Address.Operations>
 
 const completionCalls = {
+  numCompVectors: infallible("ibv_context.num_comp_vectors"),
   createCompChannel: "ibv_create_comp_channel",
   destroyCompChannel: "ibv_destroy_comp_channel",
   createCq: "ibv_create_cq",
-  destroyCq: "ibv_destroy_cq"
+  createCqEx: "ibv_create_cq_ex",
+  destroyCq: "ibv_destroy_cq",
+  resizeCq: "ibv_resize_cq",
+  modifyCq: "ibv_modify_cq",
+  reqNotifyCq: "ibv_req_notify_cq",
+  getCqEvent: "ibv_get_cq_event",
+  awaitCqEvent: "poll",
+  startPoll: "ibv_start_poll"
 } as const satisfies Table<Completion.Operations>
 
-const verbsCalls = { ...deviceCalls, ...domainCalls, ...addressCalls, ...completionCalls } as const satisfies Table<
+const eventsCalls = {
+  getAsyncEvent: "ibv_get_async_event",
+  awaitAsyncEvent: "poll"
+} as const satisfies Table<Events.Operations>
+
+const verbsCalls = {
+  ...deviceCalls,
+  ...domainCalls,
+  ...addressCalls,
+  ...completionCalls,
+  ...eventsCalls
+} as const satisfies Table<
   Operations
 >
 

@@ -27,6 +27,8 @@ export type Kind =
 export interface Native {
   readonly kind: Kind | undefined
   readonly device?: { readonly name: string; readonly plugged: boolean }
+  /** The context that it was made on. */
+  readonly context?: Pointer.Pointer<"ibv_context">
 }
 
 /** The native objects behind the pointers to one C struct. */

@@ -1,5 +1,8 @@
 import * as Gid from "@effect-rdma/core/Gid"
 import * as Identifier from "@effect-rdma/core/Identifier"
+import type * as Pointer from "@effect-rdma/core/Pointer"
+import type * as AsyncEvent from "@effect-rdma/verbs/AsyncEvent"
+import type * as ExtendedCompletion from "@effect-rdma/verbs/ExtendedCompletion"
 import type * as Topology from "../Topology.ts"
 import * as Heap from "./heap.ts"
 
@@ -17,6 +20,11 @@ export interface DeviceState {
   ahs: number
 }
 
+/** A completion, and whether the sender asked for an event. */
+export interface Completion extends ExtendedCompletion.ExtendedCompletion {
+  readonly solicited?: boolean
+}
+
 export interface ContextState extends Heap.Native {
   readonly device: DeviceState
 }
@@ -29,6 +37,10 @@ export interface HostState {
   /** In the order of the kernel; an unplugged device is gone from here. */
   devices: ReadonlyArray<DeviceState>
   readonly contexts: Heap.Store<"ibv_context", ContextState>
+  /** Called when a test raises an asynchronous event of a device. */
+  readonly onAsyncEvent: Array<(device: DeviceState, event: AsyncEvent.AsyncEvent) => void>
+  /** Called when a test puts a completion into a queue. */
+  readonly onCompletion: Array<(queue: Pointer.Pointer<"ibv_cq">, completion: Completion) => void>
   /** Called when a device is unplugged. */
   readonly onUnplug: Array<(device: DeviceState) => void>
 }
@@ -58,6 +70,8 @@ export const make = (description: Topology.Host, addresses: { next: bigint }): H
       }))
       : [],
     contexts: heap.store<"ibv_context", ContextState>("ibv_context"),
+    onAsyncEvent: [],
+    onCompletion: [],
     onUnplug: []
   }
 }

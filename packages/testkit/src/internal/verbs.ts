@@ -4,10 +4,17 @@ import * as Address from "./verbs/address.ts"
 import * as Completion from "./verbs/completion.ts"
 import * as Device from "./verbs/device.ts"
 import * as Domain from "./verbs/domain.ts"
+import * as Events from "./verbs/events.ts"
 import * as State from "./verbs/state.ts"
 
 /** libibverbs of one host, on its heap. */
 export const make = (fabric: Host.FabricState, host: Host.HostState): Operations => {
   const state = State.make(fabric, host)
-  return { ...Device.make(state), ...Domain.make(state), ...Address.make(state), ...Completion.make(state) }
+  return {
+    ...Device.make(state),
+    ...Domain.make(state),
+    ...Address.make(state),
+    ...Completion.make(state),
+    ...Events.make(state)
+  }
 }

@@ -10,6 +10,7 @@ import * as Address from "./ffi/address.ts"
 import * as Completion from "./ffi/completion.ts"
 import * as Device from "./ffi/device.ts"
 import * as Domain from "./ffi/domain.ts"
+import * as Events from "./ffi/events.ts"
 
 export const make = Effect.fnUntraced(function*(
   options: { readonly path?: string }
@@ -25,6 +26,7 @@ export const make = Effect.fnUntraced(function*(
     ...Device.make(library),
     ...Domain.make(library),
     ...Address.make(library),
-    ...Completion.make(library)
+    ...Completion.make(library),
+    ...Events.make(library)
   }))
 })

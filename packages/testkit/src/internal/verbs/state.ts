@@ -2,8 +2,12 @@ import * as Errno from "@effect-rdma/core/Errno"
 import type * as Identifier from "@effect-rdma/core/Identifier"
 import * as NativeReason from "@effect-rdma/core/NativeReason"
 import type * as Pointer from "@effect-rdma/core/Pointer"
+import type * as AsyncEvent from "@effect-rdma/verbs/AsyncEvent"
+import type * as CompletionQueueAttributes from "@effect-rdma/verbs/CompletionQueueAttributes"
+import type * as ExtendedCompletion from "@effect-rdma/verbs/ExtendedCompletion"
 import { VerbsError } from "@effect-rdma/verbs/VerbsError"
 import * as Effect from "effect/Effect"
+import type * as Latch from "effect/Latch"
 import type * as Topology from "../../Topology.ts"
 import type * as Heap from "../heap.ts"
 import type * as Host from "../host.ts"
@@ -29,14 +33,30 @@ export interface AddressHandleState extends OfContext {
 
 export interface CompletionChannelState extends OfContext {
   queues: number
+  readonly pending: Array<Pointer.Pointer<"ibv_cq">>
+  /** Open while events are pending, and for good when the device is gone. */
+  readonly readable: Latch.Latch
 }
 
 export interface CompletionQueueState extends OfContext {
   readonly channel: CompletionChannelState | undefined
   readonly cqContext: number
+  /** Of an extended queue. */
+  readonly wcFlags: ReadonlySet<CompletionQueueAttributes.WcFlag> | undefined
+  readonly domain: DomainState | undefined
+  readonly completions: Array<ExtendedCompletion.ExtendedCompletion>
   cqe: number
+  /** Which completion gives the next event, if any. */
+  armed: "any" | "solicited" | undefined
+  isOverrun: boolean
   /** The QPs, SRQs and WQs that complete into it: once for each way. */
   users: number
+}
+
+export interface AsyncEventsState {
+  readonly pending: Array<AsyncEvent.AsyncEvent>
+  /** Open while events are pending, and for good when the device is gone. */
+  readonly readable: Latch.Latch
 }
 
 /** What libibverbs of one host holds, shared by the families of its operations. */
@@ -45,6 +65,8 @@ export interface VerbsState {
   readonly host: Host.HostState
   readonly domains: Heap.Store<"ibv_pd", DomainState>
   readonly completionQueues: Heap.Store<"ibv_cq", CompletionQueueState>
+  /** What was raised on each context and not yet got. */
+  readonly asyncEvents: Map<Pointer.Pointer<"ibv_context">, AsyncEventsState>
   /**
    * What the kernel reclaims when the file of a context is closed, in any order; each family adds its own.
    */
@@ -56,6 +78,7 @@ export const make = (fabric: Host.FabricState, host: Host.HostState): VerbsState
   host,
   domains: host.heap.store<"ibv_pd", DomainState>("ibv_pd"),
   completionQueues: host.heap.store<"ibv_cq", CompletionQueueState>("ibv_cq"),
+  asyncEvents: new Map(),
   onClose: []
 })
 

@@ -3,24 +3,35 @@
  *
  * @since 0.1.0
  */
-import type * as Library from "@effect-rdma/core/Library"
+import * as Errno from "@effect-rdma/core/Errno"
+import * as Library from "@effect-rdma/core/Library"
 import * as NativeMemory from "@effect-rdma/core/NativeMemory"
-import type * as Pointer from "@effect-rdma/core/Pointer"
+import * as Pointer from "@effect-rdma/core/Pointer"
 import * as Readiness from "@effect-rdma/core/Readiness"
 import * as ReturnConvention from "@effect-rdma/core/ReturnConvention"
 import * as Effect from "effect/Effect"
+import * as CompletionQueueAttributes from "../../CompletionQueueAttributes.ts"
 import type * as Completion from "../../operations/Completion.ts"
 import type { VerbsError } from "../../VerbsError.ts"
+import * as ContextOps from "../contextOps.ts"
 import * as Layout from "../Layout.ts"
-import { errorOf } from "./error.ts"
+import { errorOf, unsupported } from "./error.ts"
+import * as Poll from "./poll.ts"
 
 export const make = (library: Library.Library): Completion.Operations => {
   const createCompChannel = library.bind("ibv_create_comp_channel", ["pointer"], "pointer")
   const destroyCompChannel = library.bind("ibv_destroy_comp_channel", ["pointer"], "int")
   const createCq = library.bind("ibv_create_cq", ["pointer", "int", "pointer", "pointer", "int"], "pointer")
   const destroyCq = library.bind("ibv_destroy_cq", ["pointer"], "int")
+  const resizeCq = library.bind("ibv_resize_cq", ["pointer", "int"], "int")
+  const getCqEvent = library.bind("ibv_get_cq_event", ["pointer", "buffer", "buffer"], "int")
+  const ackCqEvents = library.bind("ibv_ack_cq_events", ["pointer", "uint"], "void")
+  const polls = new Map<bigint, Poll.Poll>()
 
   return {
+    numCompVectors: (context) =>
+      Effect.sync(() => Layout.Context.get("numCompVectors", NativeMemory.view(context, Layout.Context.size))),
+
     createCompChannel: (context) =>
       Effect.uninterruptible(Effect.tap(
         ReturnConvention.pointerOrErrno<"ibv_comp_channel", VerbsError>(
@@ -29,7 +40,7 @@ export const make = (library: Library.Library): Completion.Operations => {
         ),
         (channel) =>
           Readiness.setNonBlocking(descriptorOf(channel)).pipe(
-            Effect.mapError(({ errno, fd }) => errorOf("ibv_create_comp_channel", errno, { fd })),
+            Effect.mapError(notPollable("ibv_create_comp_channel")),
             Effect.tapError(() => Effect.sync(() => destroyCompChannel(channel)))
           )
       )),
@@ -38,6 +49,7 @@ export const make = (library: Library.Library): Completion.Operations => {
         () => destroyCompChannel(channel),
         (errno) => errorOf("ibv_destroy_comp_channel", errno)
       ),
+
     createCq: (context, { channel, compVector, cqContext, cqe }) =>
       Effect.map(
         ReturnConvention.pointerOrErrno<"ibv_cq", VerbsError>(
@@ -46,7 +58,84 @@ export const make = (library: Library.Library): Completion.Operations => {
         ),
         madeOf
       ),
-    destroyCq: (cq) => ReturnConvention.returnedErrno(() => destroyCq(cq), (errno) => errorOf("ibv_destroy_cq", errno))
+    createCqEx: (context, attributes) =>
+      Effect.suspend(() => {
+        const op = ContextOps.addressOf(context, Layout.contextOps.createCqEx)
+        if (op === 0n) return Effect.fail(unsupported("ibv_create_cq_ex", "EOPNOTSUPP"))
+        const native = encode(attributes)
+        const { compVector, cqe, wcFlags } = attributes
+        return Effect.map(
+          ReturnConvention.pointerOrErrno<"ibv_cq", VerbsError>(
+            () => Library.fromAddress(op, ["pointer", "buffer"], "pointer")(context, native),
+            (errno) => errorOf("ibv_create_cq_ex", errno, { cqe, compVector, wcFlags: wcFlags.join(" ") })
+          ),
+          madeOf
+        )
+      }),
+    destroyCq: (cq) =>
+      Effect.suspend(() => {
+        const channel = readCq("channel", cq)
+        return ReturnConvention.returnedErrno(
+          () => {
+            const result = destroyCq(cq)
+            if (result === 0) polls.delete(cq)
+            if (result === EIO && channel !== 0n) takeBack(channel)
+            return result
+          },
+          (errno) => errorOf("ibv_destroy_cq", errno)
+        )
+      }),
+    resizeCq: (cq, cqe) =>
+      Effect.map(
+        ReturnConvention.returnedErrno(() => resizeCq(cq, cqe), (errno) => errorOf("ibv_resize_cq", errno, { cqe })),
+        () => readCq("cqe", cq)
+      ),
+    modifyCq: (cq, moderation) =>
+      Effect.suspend(() => {
+        const op = ContextOps.addressOf(readCq("context", cq), Layout.contextOps.modifyCq)
+        if (op === 0n) return Effect.fail(unsupported("ibv_modify_cq", "EOPNOTSUPP"))
+        const attributes = Layout.ModifyCqAttr.allocate()
+        Layout.ModifyCqAttr.write(attributes, { attrMask: moderate, ...moderation })
+        return ReturnConvention.returnedErrno(
+          () => Library.fromAddress(op, ["pointer", "buffer"], "int")(cq, attributes),
+          (errno) => errorOf("ibv_modify_cq", errno, moderation)
+        )
+      }),
+    reqNotifyCq: (cq, solicitedOnly) =>
+      Effect.suspend(() => {
+        const context = NativeMemory.view(readCq("context", cq), Layout.Context.size)
+        const op = Layout.Context.get("reqNotifyCq", context)
+        return ReturnConvention.returnedErrno(
+          () => Library.fromAddress(op, ["pointer", "int"], "int")(cq, solicitedOnly ? 1 : 0),
+          (errno) => errorOf("ibv_req_notify_cq", errno, { solicitedOnly })
+        )
+      }),
+
+    getCqEvent: (channel) =>
+      Effect.suspend(() => {
+        const cq = new BigUint64Array(1)
+        const cqContext = new BigUint64Array(1)
+        return Effect.map(
+          ReturnConvention.minusOneErrno(
+            () => {
+              const result = getCqEvent(channel, cq, cqContext)
+              if (result >= 0) ackCqEvents(cq[0] ?? 0n, 1)
+              return result
+            },
+            (errno) => errorOf("ibv_get_cq_event", errno)
+          ),
+          () => ({ cq: Pointer.make<"ibv_cq">(cq[0] ?? 0n), cqContext: Number(cqContext[0]) })
+        )
+      }),
+    awaitCqEvent: (channel) =>
+      Effect.suspend(() => Effect.mapError(Readiness.readable(descriptorOf(channel)), notPollable("ibv_get_cq_event"))),
+
+    startPoll: (cq, wcFlags, each) =>
+      Effect.suspend(() => {
+        let poll = polls.get(cq)
+        if (poll === undefined) polls.set(cq, poll = Poll.make(cq, wcFlags))
+        return poll(each)
+      })
   }
 }
 
@@ -54,10 +143,51 @@ export const make = (library: Library.Library): Completion.Operations => {
 // internal
 // -----------------------------------------------------------------------------
 
-const descriptorOf = (channel: bigint): number =>
-  Layout.CompChannel.get("fd", NativeMemory.view(channel, Layout.CompChannel.size))
+const notPollable = (call: string) => ({ errno, fd }: Readiness.NotPollable) => errorOf(call, errno, { fd })
 
-const madeOf = (cq: Pointer.Pointer<"ibv_cq">): Completion.MadeQueue => ({
-  cq,
-  cqe: Layout.Cq.get("cqe", NativeMemory.view(cq, Layout.Cq.size))
-})
+const EIO = Errno.numberOf("EIO")
+
+/** `IBV_CQ_ATTR_MODERATE` of `enum ibv_cq_attr_mask`. */
+const moderate = 1
+
+/** `enum ibv_cq_init_attr_mask`. */
+const withFlags = 1
+const withParentDomain = 2
+
+/** `enum ibv_create_cq_attr_flags`. */
+const singleThreadedFlag = 1
+const ignoreOverrunFlag = 2
+
+const encode = (
+  { channel, compVector, cqContext, cqe, ignoreOverrun, parentDomain, singleThreaded, wcFlags }:
+    Completion.ExtendedQueueAttributes
+): DataView => {
+  const flags = (singleThreaded ? singleThreadedFlag : 0) | (ignoreOverrun ? ignoreOverrunFlag : 0)
+  const view = Layout.CqInitAttrEx.allocate()
+  Layout.CqInitAttrEx.write(view, {
+    cqe,
+    cqContext: BigInt(cqContext),
+    channel: channel ?? 0n,
+    compVector,
+    wcFlags: BigInt(wcFlags.reduce((bits, flag) => bits | CompletionQueueAttributes.wcFlagBits[flag], 0)),
+    compMask: (flags === 0 ? 0 : withFlags) | (parentDomain === undefined ? 0 : withParentDomain),
+    flags,
+    parentDomain: parentDomain ?? 0n
+  })
+  return view
+}
+
+const readCq = <Field extends "context" | "channel" | "cqe">(field: Field, cq: bigint) =>
+  Layout.Cq.get(field, NativeMemory.view(cq, Layout.Cq.size))
+
+const madeOf = (cq: Pointer.Pointer<"ibv_cq">): Completion.MadeQueue => ({ cq, cqe: readCq("cqe", cq) })
+
+const viewOf = (channel: bigint): DataView => NativeMemory.view(channel, Layout.CompChannel.size)
+
+const descriptorOf = (channel: bigint): number => Layout.CompChannel.get("fd", viewOf(channel))
+
+// The library counts a queue that went with its device for ever, and would never close the descriptor.
+const takeBack = (channel: bigint): void => {
+  const view = viewOf(channel)
+  Layout.CompChannel.set("refcnt", view, Layout.CompChannel.get("refcnt", view) - 1)
+}

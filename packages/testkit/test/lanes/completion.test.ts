@@ -1,0 +1,41 @@
+import { Fabric } from "@effect-rdma/testkit"
+import * as CompletionConformance from "@effect-rdma/testkit/conformance/Completion"
+import { describe } from "@effect/vitest"
+import { Effect } from "effect"
+import { verbsOnExperimentalFabric, verbsOnFabric, verbsOnInfiniBandFabric } from "./lanes.ts"
+
+const raise = (device: string, event: "gidChange" | "portErr" | "portActive") =>
+  Effect.flatMap(Fabric.Fabric, (fabric) => fabric.raise("host-a", device, { _tag: "Port", event, portNum: 1 }))
+
+const events = (device: string) => ({
+  changeGids: raise(device, "gidChange"),
+  bouncePort: Effect.andThen(raise(device, "portErr"), raise(device, "portActive"))
+})
+
+const roce: CompletionConformance.CompletionLane<Fabric.Fabric | Fabric.Seams> = {
+  ...verbsOnFabric,
+  moderation: false,
+  timestamps: false,
+  refusesIgnoreOverrun: "EINVAL",
+  parentDomains: false,
+  ...events("rxe0")
+}
+
+const infiniBand: CompletionConformance.CompletionLane<Fabric.Fabric | Fabric.Seams> = {
+  ...verbsOnInfiniBandFabric,
+  moderation: true,
+  timestamps: true,
+  refusesIgnoreOverrun: undefined,
+  parentDomains: true,
+  ...events("mlx5_0")
+}
+
+const mlnxOfed: CompletionConformance.CompletionLane<Fabric.Fabric | Fabric.Seams> = {
+  ...infiniBand,
+  layer: verbsOnExperimentalFabric.layer,
+  experimental: true
+}
+
+describe("RoCE", () => CompletionConformance.suite(roce))
+describe("InfiniBand", () => CompletionConformance.suite(infiniBand))
+describe("MLNX_OFED", () => CompletionConformance.suite(mlnxOfed))
