@@ -73,6 +73,15 @@ export const map = (length: number): Mapping => {
 }
 
 /**
+ * Where the bytes are. It is valid as long as their buffer is referenced and not detached: buffers of a fixed length do
+ * not move.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const addressOf = (bytes: Uint8Array<ArrayBuffer>): bigint => koffi().address(bytes)
+
+/**
  * The memory at `address` as a view that owns nothing: it is valid as long as the object behind the address, and reading
  * it later crashes the process. `address` cannot be NULL.
  *

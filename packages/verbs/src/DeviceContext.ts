@@ -12,6 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
 import type * as DeviceAttributes from "./DeviceAttributes.ts"
 import * as DeviceList from "./DeviceList.ts"
+import type * as ExtendedDeviceAttributes from "./ExtendedDeviceAttributes.ts"
 import type * as GidEntry from "./GidEntry.ts"
 import * as Verbs from "./Verbs.ts"
 import { VerbsError } from "./VerbsError.ts"
@@ -108,6 +109,30 @@ export const query = (self: DeviceContext): Effect.Effect<DeviceAttributes.Devic
  */
 export const gidTable = (self: DeviceContext): Effect.Effect<ReadonlyArray<GidEntry.GidEntry>, VerbsError> =>
   Effect.suspend(() => self.verbs.queryGidTable(Resource.raw(self)))
+
+/**
+ * What the device can do beyond that, nested as in C: `ibv_query_device_ex(3)`. A library or a provider that is too old for
+ * it answers as {@link query}, with zeroes for the rest. Fails with `EIO` when the device is gone.
+ *
+ * @category queries
+ * @since 0.1.0
+ */
+export const queryExtended = (
+  self: DeviceContext
+): Effect.Effect<ExtendedDeviceAttributes.ExtendedDeviceAttributes, VerbsError> =>
+  Effect.suspend(() => self.verbs.queryDeviceEx(Resource.raw(self)))
+
+/**
+ * The device's clock at this moment, which the timestamps of completions are taken from: `ibv_query_rt_values_ex(3)`. Fails
+ * with `EOPNOTSUPP` where the provider has none, as Soft-RoCE.
+ *
+ * @category queries
+ * @since 0.1.0
+ */
+export const queryRtValues = (
+  self: DeviceContext
+): Effect.Effect<ExtendedDeviceAttributes.RealTimeValues, VerbsError> =>
+  Effect.suspend(() => self.verbs.queryRtValuesEx(Resource.raw(self)))
 
 /**
  * How many interrupts of the device can tell of completions: `num_comp_vectors` of the context.

@@ -1,15 +1,16 @@
 /**
- * Queries on one port of a device: `ibv_query_port(3)`, `ibv_query_gid(3)`, `ibv_query_pkey(3)`.
+ * Queries on one port of a device: `ibv_query_port(3)`, `ibv_query_gid(3)`, `ibv_query_pkey(3)`, `ibv_get_pkey_index(3)`.
  *
  * @since 0.1.0
  */
 import type * as Gid from "@effect-rdma/core/Gid"
 import * as Identifier from "@effect-rdma/core/Identifier"
-import type * as PKey from "@effect-rdma/core/PKey"
+import * as PKey from "@effect-rdma/core/PKey"
 import * as Resource from "@effect-rdma/core/Resource"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as DeviceContext from "./DeviceContext.ts"
+import type * as GidEntry from "./GidEntry.ts"
 import type * as PortAttributes from "./PortAttributes.ts"
 import type { VerbsError } from "./VerbsError.ts"
 
@@ -47,6 +48,24 @@ export const gid = (
   )
 
 /**
+ * The GID at an index of a port's table with its type and its network device: `ibv_query_gid_ex(3)`. Fails with `ENODATA` for
+ * an empty place, with `EINVAL` for a port or an index that the device does not have, with `EOPNOTSUPP` on a libibverbs that
+ * is too old for it (before rdma-core 32).
+ *
+ * @category queries
+ * @since 0.1.0
+ */
+export const gidEntry = (
+  context: DeviceContext.DeviceContext,
+  portNum: number,
+  index: number
+): Effect.Effect<GidEntry.GidEntry, VerbsError | Schema.SchemaError> =>
+  Effect.flatMap(
+    Effect.all([portNumber(portNum), gidIndex(index)]),
+    ([port, index]) => context.verbs.queryGidEx(Resource.raw(context), port, index)
+  )
+
+/**
  * The P_Key at an index of a port's table. Fails with `ENOENT` for a port or an index that the device does not have: it is
  * read from sysfs.
  *
@@ -61,4 +80,21 @@ export const pkey = (
   Effect.flatMap(
     Effect.all([portNumber(portNum), pkeyIndex(index)]),
     ([port, index]) => context.verbs.queryPkey(Resource.raw(context), port, index)
+  )
+
+/**
+ * The first index of a P_Key in a port's table: `ibv_get_pkey_index(3)`. It reads the table from its start, a file for each
+ * place. Fails with `ENOENT` when it is not there, or the device has no such port.
+ *
+ * @category queries
+ * @since 0.1.0
+ */
+export const indexOfPkey = (
+  context: DeviceContext.DeviceContext,
+  portNum: number,
+  pkey: number
+): Effect.Effect<Identifier.PKeyIndex, VerbsError | Schema.SchemaError> =>
+  Effect.flatMap(
+    Effect.all([portNumber(portNum), Schema.decodeEffect(PKey.PKey)(pkey)]),
+    ([port, pkey]) => context.verbs.getPkeyIndex(Resource.raw(context), port, pkey)
   )

@@ -16,6 +16,7 @@ import type * as Completion from "./operations/Completion.ts"
 import type * as Device from "./operations/Device.ts"
 import type * as Domain from "./operations/Domain.ts"
 import type * as Events from "./operations/Events.ts"
+import type * as Steering from "./operations/Steering.ts"
 
 /**
  * The operations of libibverbs, in one interface for each family of objects. Each blocks the JS thread for its system
@@ -25,7 +26,13 @@ import type * as Events from "./operations/Events.ts"
  * @since 0.1.0
  */
 export interface Operations
-  extends Device.Operations, Domain.Operations, Address.Operations, Completion.Operations, Events.Operations
+  extends
+    Device.Operations,
+    Domain.Operations,
+    Address.Operations,
+    Completion.Operations,
+    Events.Operations,
+    Steering.Operations
 {}
 
 /**

@@ -7,6 +7,7 @@ import type * as Completion from "@effect-rdma/verbs/operations/Completion"
 import type * as Device from "@effect-rdma/verbs/operations/Device"
 import type * as Domain from "@effect-rdma/verbs/operations/Domain"
 import type * as Events from "@effect-rdma/verbs/operations/Events"
+import type * as Steering from "@effect-rdma/verbs/operations/Steering"
 import type { Operations } from "@effect-rdma/verbs/Verbs"
 import type { VerbsError } from "@effect-rdma/verbs/VerbsError"
 import type * as Effect from "effect/Effect"
@@ -35,10 +36,16 @@ const deviceCalls = {
   closeDevice: "ibv_close_device",
   getDeviceName: infallible("ibv_get_device_name"),
   queryDevice: "ibv_query_device",
+  queryDeviceEx: "ibv_query_device_ex",
+  queryRtValuesEx: "ibv_query_rt_values_ex",
   queryPort: "ibv_query_port",
   queryGid: "ibv_query_gid",
+  queryGidEx: "ibv_query_gid_ex",
   queryGidTable: "ibv_query_gid_table",
-  queryPkey: "ibv_query_pkey"
+  queryPkey: "ibv_query_pkey",
+  getPkeyIndex: "ibv_get_pkey_index",
+  forkInit: "ibv_fork_init",
+  isForkInitialized: "ibv_is_fork_initialized"
 } as const satisfies Table<Device.Operations>
 
 const domainCalls = {
@@ -78,15 +85,31 @@ const eventsCalls = {
   awaitAsyncEvent: "poll"
 } as const satisfies Table<Events.Operations>
 
+const steeringCalls = {
+  createWq: "ibv_create_wq",
+  modifyWq: "ibv_modify_wq",
+  destroyWq: "ibv_destroy_wq",
+  createRwqIndTable: "ibv_create_rwq_ind_table",
+  destroyRwqIndTable: "ibv_destroy_rwq_ind_table",
+  createFlow: "ibv_create_flow",
+  destroyFlow: "ibv_destroy_flow",
+  createFlowActionEsp: "ibv_create_flow_action_esp",
+  modifyFlowActionEsp: "ibv_modify_flow_action_esp",
+  destroyFlowAction: "ibv_destroy_flow_action",
+  createCounters: "ibv_create_counters",
+  destroyCounters: "ibv_destroy_counters",
+  attachCountersPointFlow: "ibv_attach_counters_point_flow",
+  readCounters: "ibv_read_counters"
+} as const satisfies Table<Steering.Operations>
+
 const verbsCalls = {
   ...deviceCalls,
   ...domainCalls,
   ...addressCalls,
   ...completionCalls,
-  ...eventsCalls
-} as const satisfies Table<
-  Operations
->
+  ...eventsCalls,
+  ...steeringCalls
+} as const satisfies Table<Operations>
 
 const rdmaCmCalls = {
   getDevices: "rdma_get_devices",

@@ -6,6 +6,7 @@ import * as Device from "./verbs/device.ts"
 import * as Domain from "./verbs/domain.ts"
 import * as Events from "./verbs/events.ts"
 import * as State from "./verbs/state.ts"
+import * as Steering from "./verbs/steering.ts"
 
 /** libibverbs of one host, on its heap. */
 export const make = (fabric: Host.FabricState, host: Host.HostState): Operations => {
@@ -15,6 +16,7 @@ export const make = (fabric: Host.FabricState, host: Host.HostState): Operations
     ...Domain.make(state),
     ...Address.make(state),
     ...Completion.make(state),
-    ...Events.make(state)
+    ...Events.make(state),
+    ...Steering.make(state)
   }
 }

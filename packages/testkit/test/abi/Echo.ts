@@ -41,6 +41,9 @@ export interface Echo {
   readonly path: string
   readonly open: (flavour: Flavour) => Pointer.Pointer<"ibv_context">
   readonly close: (context: Pointer.Pointer<"ibv_context">) => void
+  /** A queue pair that nobody made, for what is made on one; given back by `free`. */
+  readonly qp: (context: Pointer.Pointer<"ibv_context">) => Pointer.Pointer<"ibv_qp">
+  readonly free: (object: bigint) => void
   /**
    * Lets the next call of an operation fail, or one that comes `after` so many more: NULL where it makes an object, else
    * `result`. errno becomes `errno`, or stays as it is when that is 0.
@@ -71,6 +74,8 @@ export const makeWith = Effect.fnUntraced(function*(flags: ReadonlyArray<string>
   const library = yield* Library.open({ name: "echo", soname: [path], environment: "UNUSED", debianPackage: "gcc" })
   const open = library.bind("echo_open", ["int"], "pointer")
   const close = library.bind("echo_close", ["pointer"], "void")
+  const qp = library.bind("echo_qp", ["pointer"], "pointer")
+  const free = library.bind("echo_free", ["pointer"], "void")
   const script = library.bind("echo_script", ["string", "int", "int", "int"], "int")
   const last = library.bind("echo_last", ["buffer", "size"], "int")
   const calls = library.bind("echo_calls", ["buffer", "size"], "int")
@@ -80,6 +85,8 @@ export const makeWith = Effect.fnUntraced(function*(flags: ReadonlyArray<string>
     path,
     open: (flavour) => Pointer.make<"ibv_context">(open(flavours.indexOf(flavour))),
     close: (context) => close(context),
+    qp: (context) => Pointer.make<"ibv_qp">(qp(context)),
+    free: (object) => free(object),
     script: (operation, { after = 0, errno = 0, result = 0 }) => {
       if (script(operation, result, errno, after) !== 0) throw new Error("too many scripted failures")
     },

@@ -13,14 +13,20 @@ import * as linux from "../../../core/src/internal/linux.ts"
 import * as rdmacm from "../../../rdmacm/src/internal/Layout.ts"
 import * as umad from "../../../umad/src/internal/Layout.ts"
 import * as codec from "../../../verbs/src/internal/codec.ts"
+import * as deviceCodec from "../../../verbs/src/internal/deviceCodec.ts"
+import * as extendedDevice from "../../../verbs/src/internal/ExtendedDeviceLayout.ts"
 import * as verbs from "../../../verbs/src/internal/Layout.ts"
+import * as steeringCodec from "../../../verbs/src/internal/steeringCodec.ts"
+import * as steering from "../../../verbs/src/internal/SteeringLayout.ts"
 import * as Compiler from "./Compiler.ts"
 import * as Expectation from "./Expectation.ts"
 
 const isStruct = (value: unknown): value is Struct.Struct<Struct.Fields> =>
   typeof value === "object" && value !== null && "fields" in value && "size" in value
 
-const layouts = [verbs, rdmacm, umad].flatMap((module) => Object.values<unknown>(module).filter(isStruct))
+const layouts = [verbs, extendedDevice, steering, rdmacm, umad].flatMap((module) =>
+  Object.values<unknown>(module).filter(isStruct)
+)
 
 const enumerations: { readonly [name: string]: { readonly [name: string]: number } } = {
   ibv_mtu: {
@@ -81,6 +87,69 @@ const enumerations: { readonly [name: string]: { readonly [name: string]: number
     IBV_GID_TYPE_ROCE_V1: codec.gidTypes.indexOf("roceV1"),
     IBV_GID_TYPE_ROCE_V2: codec.gidTypes.indexOf("roceV2")
   },
+  ibv_fork_status: {
+    IBV_FORK_DISABLED: deviceCodec.forkStatuses.indexOf("disabled"),
+    IBV_FORK_ENABLED: deviceCodec.forkStatuses.indexOf("enabled"),
+    IBV_FORK_UNNEEDED: deviceCodec.forkStatuses.indexOf("unneeded")
+  },
+  ibv_values_mask: { IBV_VALUES_MASK_RAW_CLOCK: deviceCodec.rawClock },
+  ibv_wq: {
+    IBV_WQT_RQ: 0,
+    IBV_WQ_FLAGS_CVLAN_STRIPPING: steeringCodec.wqFlags.cvlanStripping,
+    IBV_WQ_FLAGS_SCATTER_FCS: steeringCodec.wqFlags.scatterFcs,
+    IBV_WQ_FLAGS_DELAY_DROP: steeringCodec.wqFlags.delayDrop,
+    IBV_WQ_FLAGS_PCI_WRITE_END_PADDING: steeringCodec.wqFlags.pciWriteEndPadding,
+    IBV_WQS_RESET: steeringCodec.wqStates.reset,
+    IBV_WQS_RDY: steeringCodec.wqStates.rdy,
+    IBV_WQS_ERR: steeringCodec.wqStates.err,
+    IBV_WQ_INIT_ATTR_FLAGS: steeringCodec.wqInitMask.flags,
+    IBV_WQ_ATTR_STATE: steeringCodec.wqMask.state,
+    IBV_WQ_ATTR_CURR_STATE: steeringCodec.wqMask.currState,
+    IBV_WQ_ATTR_FLAGS: steeringCodec.wqMask.flags
+  },
+  ibv_flow: {
+    IBV_FLOW_ATTR_NORMAL: steeringCodec.flowTypes.indexOf("normal"),
+    IBV_FLOW_ATTR_ALL_DEFAULT: steeringCodec.flowTypes.indexOf("allDefault"),
+    IBV_FLOW_ATTR_MC_DEFAULT: steeringCodec.flowTypes.indexOf("mcDefault"),
+    IBV_FLOW_ATTR_SNIFFER: steeringCodec.flowTypes.indexOf("sniffer"),
+    IBV_FLOW_ATTR_FLAGS_DONT_TRAP: steeringCodec.flowFlags.dontTrap,
+    IBV_FLOW_ATTR_FLAGS_EGRESS: steeringCodec.flowFlags.egress
+  },
+  ibv_flow_spec_type: {
+    IBV_FLOW_SPEC_ETH: steeringCodec.specTypes.Eth,
+    IBV_FLOW_SPEC_IPV4: steeringCodec.specTypes.Ipv4,
+    IBV_FLOW_SPEC_IPV6: steeringCodec.specTypes.Ipv6,
+    IBV_FLOW_SPEC_IPV4_EXT: steeringCodec.specTypes.Ipv4Ext,
+    IBV_FLOW_SPEC_ESP: steeringCodec.specTypes.Esp,
+    IBV_FLOW_SPEC_TCP: steeringCodec.specTypes.Tcp,
+    IBV_FLOW_SPEC_UDP: steeringCodec.specTypes.Udp,
+    IBV_FLOW_SPEC_VXLAN_TUNNEL: steeringCodec.specTypes.VxlanTunnel,
+    IBV_FLOW_SPEC_GRE: steeringCodec.specTypes.Gre,
+    IBV_FLOW_SPEC_MPLS: steeringCodec.specTypes.Mpls,
+    IBV_FLOW_SPEC_INNER: steeringCodec.inner,
+    IBV_FLOW_SPEC_ACTION_TAG: steeringCodec.specTypes.ActionTag,
+    IBV_FLOW_SPEC_ACTION_DROP: steeringCodec.specTypes.ActionDrop,
+    IBV_FLOW_SPEC_ACTION_HANDLE: steeringCodec.specTypes.ActionHandle,
+    IBV_FLOW_SPEC_ACTION_COUNT: steeringCodec.specTypes.ActionCount
+  },
+  ibv_flow_action_esp: {
+    IBV_FLOW_ACTION_ESP_KEYMAT_AES_GCM: steeringCodec.esp.keymatAesGcm,
+    IBV_FLOW_ACTION_IV_ALGO_SEQ: steeringCodec.esp.ivAlgoSeq,
+    IBV_FLOW_ACTION_ESP_REPLAY_BMP: steeringCodec.esp.replayBmp,
+    IBV_FLOW_ACTION_ESP_MASK_ESN: steeringCodec.esp.maskEsn,
+    IBV_FLOW_ACTION_ESP_FLAGS_INLINE_CRYPTO: 0,
+    IBV_FLOW_ACTION_ESP_FLAGS_FULL_OFFLOAD: steeringCodec.espFlags.fullOffload,
+    IBV_FLOW_ACTION_ESP_FLAGS_TUNNEL: 0,
+    IBV_FLOW_ACTION_ESP_FLAGS_TRANSPORT: steeringCodec.espFlags.transport,
+    IBV_FLOW_ACTION_ESP_FLAGS_DECRYPT: 0,
+    IBV_FLOW_ACTION_ESP_FLAGS_ENCRYPT: steeringCodec.espFlags.encrypt,
+    IBV_FLOW_ACTION_ESP_FLAGS_ESN_NEW_WINDOW: steeringCodec.espFlags.esnNewWindow
+  },
+  ibv_counter_description: {
+    IBV_COUNTER_PACKETS: steeringCodec.counterDescriptions.indexOf("packets"),
+    IBV_COUNTER_BYTES: steeringCodec.counterDescriptions.indexOf("bytes")
+  },
+  ibv_read_counters_flags: { IBV_READ_COUNTERS_ATTR_PREFER_CACHED: steeringCodec.preferCached },
   ibv_wc_flags: {
     IBV_WC_GRH: codec.wcWithGrh
   },

@@ -7,6 +7,7 @@
  * With -DOLD_LIBRARY it lacks the exported functions that came to libibverbs last.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -376,6 +377,8 @@ static int exp_destroy_res_domain(struct ibv_context *context, struct ibv_exp_re
   return release("exp_destroy_res_domain", entry_errno, domain);
 }
 
+#include "echo_steering.h"
+
 /* Contexts. Below one is only what its flavour has, with traps in the slots that must not be called, and below that a
    page that cannot be read. */
 
@@ -433,6 +436,7 @@ static struct ibv_context *make_context(struct ibv_device *of) {
     core->dealloc_td = dealloc_td;
     core->alloc_parent_domain = alloc_parent_domain;
     core->query_port = query_port;
+    set_steering(core);
     break;
   case OLD_RDMA_CORE:
     core->sz = OLD_SIZE;

@@ -12,6 +12,8 @@ import type * as Pointer from "@effect-rdma/core/Pointer"
 import type * as TransportType from "@effect-rdma/core/TransportType"
 import type * as Effect from "effect/Effect"
 import type * as DeviceAttributes from "../DeviceAttributes.ts"
+import type * as ExtendedDeviceAttributes from "../ExtendedDeviceAttributes.ts"
+import type * as ForkSupport from "../ForkSupport.ts"
 import type * as GidEntry from "../GidEntry.ts"
 import type * as PortAttributes from "../PortAttributes.ts"
 import type { VerbsError } from "../VerbsError.ts"
@@ -60,6 +62,13 @@ export interface Operations {
   readonly queryDevice: (
     context: Pointer.Pointer<"ibv_context">
   ) => Effect.Effect<DeviceAttributes.DeviceAttributes, VerbsError>
+  /** The plain attributes and zeroes where the library or its provider has no extended ones. */
+  readonly queryDeviceEx: (
+    context: Pointer.Pointer<"ibv_context">
+  ) => Effect.Effect<ExtendedDeviceAttributes.ExtendedDeviceAttributes, VerbsError>
+  readonly queryRtValuesEx: (
+    context: Pointer.Pointer<"ibv_context">
+  ) => Effect.Effect<ExtendedDeviceAttributes.RealTimeValues, VerbsError>
   readonly queryPort: (
     context: Pointer.Pointer<"ibv_context">,
     portNum: Identifier.PortNumber
@@ -69,6 +78,12 @@ export interface Operations {
     portNum: Identifier.PortNumber,
     index: Identifier.GidIndex
   ) => Effect.Effect<Gid.Gid, VerbsError>
+  /** One row of the table, with its type; `ENODATA` where it is empty. */
+  readonly queryGidEx: (
+    context: Pointer.Pointer<"ibv_context">,
+    portNum: Identifier.PortNumber,
+    index: Identifier.GidIndex
+  ) => Effect.Effect<GidEntry.GidEntry, VerbsError>
   readonly queryGidTable: (
     context: Pointer.Pointer<"ibv_context">
   ) => Effect.Effect<ReadonlyArray<GidEntry.GidEntry>, VerbsError>
@@ -77,4 +92,13 @@ export interface Operations {
     portNum: Identifier.PortNumber,
     index: Identifier.PKeyIndex
   ) => Effect.Effect<PKey.PKey, VerbsError>
+  readonly getPkeyIndex: (
+    context: Pointer.Pointer<"ibv_context">,
+    portNum: Identifier.PortNumber,
+    pkey: PKey.PKey
+  ) => Effect.Effect<Identifier.PKeyIndex, VerbsError>
+
+  /** For the whole process. */
+  readonly forkInit: Effect.Effect<void, VerbsError>
+  readonly isForkInitialized: Effect.Effect<ForkSupport.ForkStatus, VerbsError>
 }

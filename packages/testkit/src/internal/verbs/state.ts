@@ -6,6 +6,7 @@ import type * as AsyncEvent from "@effect-rdma/verbs/AsyncEvent"
 import type * as CompletionQueueAttributes from "@effect-rdma/verbs/CompletionQueueAttributes"
 import type * as ExtendedCompletion from "@effect-rdma/verbs/ExtendedCompletion"
 import { VerbsError } from "@effect-rdma/verbs/VerbsError"
+import type * as WorkQueueAttributes from "@effect-rdma/verbs/WorkQueueAttributes"
 import * as Effect from "effect/Effect"
 import type * as Latch from "effect/Latch"
 import type * as Topology from "../../Topology.ts"
@@ -59,12 +60,52 @@ export interface AsyncEventsState {
   readonly readable: Latch.Latch
 }
 
+/** What a flow and an indirection table need of a queue pair. */
+export interface QueuePairState extends OfContext {
+  /** A `QueuePairType`. */
+  readonly qpType: string
+  /** The flows on it and the multicast groups. */
+  users: number
+}
+
+export interface WorkQueueState extends OfContext {
+  readonly domain: DomainState
+  readonly completionQueue: CompletionQueueState
+  state: WorkQueueAttributes.WorkQueueState
+  /** The places that it has in tables. */
+  users: number
+}
+
+export interface RwqIndTableState extends OfContext {
+  readonly queues: ReadonlyArray<WorkQueueState>
+  /** The queue pairs that were made with it. */
+  users: number
+}
+
+export interface FlowActionState extends OfContext {
+  readonly hasEsn: boolean
+  users: number
+}
+
+export interface CountersState extends OfContext {
+  /** The indexes at which something is counted. */
+  readonly attached: Array<number>
+  users: number
+}
+
+export interface FlowState extends OfContext {
+  readonly pair: QueuePairState
+  readonly used: ReadonlyArray<{ users: number }>
+}
+
 /** What libibverbs of one host holds, shared by the families of its operations. */
 export interface VerbsState {
   readonly fabric: Host.FabricState
   readonly host: Host.HostState
   readonly domains: Heap.Store<"ibv_pd", DomainState>
   readonly completionQueues: Heap.Store<"ibv_cq", CompletionQueueState>
+  readonly queuePairs: Heap.Store<"ibv_qp", QueuePairState>
+  readonly rwqIndTables: Heap.Store<"ibv_rwq_ind_table", RwqIndTableState>
   /** What was raised on each context and not yet got. */
   readonly asyncEvents: Map<Pointer.Pointer<"ibv_context">, AsyncEventsState>
   /**
@@ -78,6 +119,8 @@ export const make = (fabric: Host.FabricState, host: Host.HostState): VerbsState
   host,
   domains: host.heap.store<"ibv_pd", DomainState>("ibv_pd"),
   completionQueues: host.heap.store<"ibv_cq", CompletionQueueState>("ibv_cq"),
+  queuePairs: host.heap.store<"ibv_qp", QueuePairState>("ibv_qp"),
+  rwqIndTables: host.heap.store<"ibv_rwq_ind_table", RwqIndTableState>("ibv_rwq_ind_table"),
   asyncEvents: new Map(),
   onClose: []
 })

@@ -21,6 +21,8 @@ import type * as Device from "../../operations/Device.ts"
 import { VerbsError } from "../../VerbsError.ts"
 import * as Codec from "../codec.ts"
 import * as ContextOps from "../contextOps.ts"
+import * as DeviceCodec from "../deviceCodec.ts"
+import * as ExtendedDeviceLayout from "../ExtendedDeviceLayout.ts"
 import * as Layout from "../Layout.ts"
 import { errorOf, unsupported } from "./error.ts"
 
@@ -39,7 +41,15 @@ export const make = (library: Library.Library): Device.Operations => {
     ["pointer", "buffer", "size", "u32", "size"],
     "ssize"
   )
+  const queryGidEx = library.bindOptional(
+    "_ibv_query_gid_ex",
+    ["pointer", "u32", "u32", "buffer", "u32", "size"],
+    "int"
+  )
   const queryPkey = library.bind("ibv_query_pkey", ["pointer", "u8", "int", "buffer"], "int")
+  const getPkeyIndex = library.bind("ibv_get_pkey_index", ["pointer", "u8", "u16"], "int")
+  const forkInit = library.bind("ibv_fork_init", [], "int")
+  const isForkInitialized = library.bindOptional("ibv_is_fork_initialized", [], "int")
   const operations: Device.Operations = {
     getDeviceList: Effect.suspend(() => {
       const count = new Int32Array(1)
@@ -96,6 +106,40 @@ export const make = (library: Library.Library): Device.Operations => {
           () => Codec.decodeDeviceAttributes(attributes)
         )
       }),
+    queryDeviceEx: (context) =>
+      Effect.suspend(() => {
+        const attributes = ExtendedDeviceLayout.DeviceAttrEx.allocate()
+        const op = ContextOps.addressOf(context, Layout.contextOps.queryDeviceEx)
+        return op === 0n
+          ? plainAttributes(context)
+          : ReturnConvention.returnedErrno(
+            () =>
+              Library.fromAddress(op, ["pointer", "buffer", "buffer", "size"], "int")(
+                context,
+                null,
+                attributes,
+                attributes.byteLength
+              ),
+            (errno) => errorOf("ibv_query_device_ex", errno)
+          ).pipe(
+            Effect.map(() => DeviceCodec.decodeExtendedAttributes(attributes)),
+            Effect.catchReason("VerbsError", "EOPNOTSUPP", () => plainAttributes(context))
+          )
+      }),
+    queryRtValuesEx: (context) =>
+      Effect.suspend(() => {
+        const op = ContextOps.addressOf(context, Layout.contextOps.queryRtValues)
+        if (op === 0n) return Effect.fail(unsupported("ibv_query_rt_values_ex", "EOPNOTSUPP"))
+        const values = ExtendedDeviceLayout.ValuesEx.allocate()
+        ExtendedDeviceLayout.ValuesEx.set("compMask", values, DeviceCodec.rawClock)
+        return Effect.map(
+          ReturnConvention.returnedErrno(
+            () => Library.fromAddress(op, ["pointer", "buffer"], "int")(context, values),
+            (errno) => errorOf("ibv_query_rt_values_ex", errno)
+          ),
+          () => DeviceCodec.decodeRealTimeValues(values)
+        )
+      }),
     queryPort: (context, portNum) =>
       Effect.suspend(() => {
         const attributes = new DataView(new ArrayBuffer(Codec.portAttributesBytes))
@@ -125,6 +169,19 @@ export const make = (library: Library.Library): Device.Operations => {
           () => Gid.fromBytes(gid)
         )
       }),
+    queryGidEx: (context, portNum, index) =>
+      queryGidEx === undefined
+        ? Effect.fail(unsupported("ibv_query_gid_ex", "EOPNOTSUPP"))
+        : Effect.suspend(() => {
+          const entry = Layout.GidEntry.allocate()
+          return Effect.map(
+            ReturnConvention.returnedErrno(
+              () => queryGidEx(context, portNum, index, entry, 0, Layout.GidEntry.size),
+              (errno) => errorOf("ibv_query_gid_ex", errno, { portNum, index })
+            ),
+            () => Codec.decodeGidEntry(entry, 0)
+          )
+        }),
     queryGidTable: (context) =>
       queryGidTable === undefined
         ? Effect.fail(unsupported("ibv_query_gid_table", "EOPNOTSUPP"))
@@ -152,8 +209,36 @@ export const make = (library: Library.Library): Device.Operations => {
           ),
           () => PKey.PKey.make(pkey.getUint16(0))
         )
-      })
+      }),
+    getPkeyIndex: (context, portNum, pkey) =>
+      Effect.map(
+        ReturnConvention.minusOneErrno(
+          () => getPkeyIndex(context, portNum, toNetworkOrder16(pkey)),
+          (errno) => errorOf("ibv_get_pkey_index", errno, { portNum, pkey: PKey.format(pkey) })
+        ),
+        (index) => Identifier.PKeyIndex.make(index)
+      ),
+
+    forkInit: ReturnConvention.returnedErrno(
+      () => forkInit(),
+      (errno) => errorOf("ibv_fork_init", errno, {}, errno === Errno.numberOf("EINVAL") ? tooLate : undefined)
+    ),
+    isForkInitialized: isForkInitialized === undefined
+      ? Effect.fail(unsupported("ibv_is_fork_initialized", "EOPNOTSUPP"))
+      : Effect.sync(() => DeviceCodec.forkStatuses[isForkInitialized()] ?? "unknown")
   }
+
+  const plainAttributes = (context: Pointer.Pointer<"ibv_context">) =>
+    Effect.suspend(() => {
+      const attributes = ExtendedDeviceLayout.DeviceAttrEx.allocate()
+      return Effect.map(
+        ReturnConvention.returnedErrno(
+          () => queryDevice(context, attributes),
+          (errno) => errorOf("ibv_query_device_ex", errno)
+        ),
+        () => DeviceCodec.decodeExtendedAttributes(attributes)
+      )
+    })
 
   const gidTableLength = (context: Pointer.Pointer<"ibv_context">): Effect.Effect<number, VerbsError> =>
     Effect.flatMap(operations.queryDevice(context), ({ physPortCnt }) =>
@@ -186,6 +271,11 @@ const readDevice = (device: bigint) => Layout.Device.read(NativeMemory.view(devi
 
 const deviceOf = (context: bigint): bigint =>
   Layout.Context.get("device", NativeMemory.view(context, Layout.Context.size))
+
+const tooLate = "It must come before the first memory is registered in this process"
+
+/** A `__be16` argument: bytes of network order as a number of the host's. */
+const toNetworkOrder16 = (value: number): number => ((value & 0xff) << 8) | (value >> 8)
 
 // `__be64` comes back as a number of the host's byte order over bytes of network order.
 const fromNetworkOrder = (word: bigint): Guid.Guid => {
