@@ -7,6 +7,7 @@ import type * as Completion from "@effect-rdma/verbs/operations/Completion"
 import type * as Device from "@effect-rdma/verbs/operations/Device"
 import type * as Domain from "@effect-rdma/verbs/operations/Domain"
 import type * as Events from "@effect-rdma/verbs/operations/Events"
+import type * as Queue from "@effect-rdma/verbs/operations/Queue"
 import type * as Steering from "@effect-rdma/verbs/operations/Steering"
 import type { Operations } from "@effect-rdma/verbs/Verbs"
 import type { VerbsError } from "@effect-rdma/verbs/VerbsError"
@@ -102,13 +103,36 @@ const steeringCalls = {
   readCounters: "ibv_read_counters"
 } as const satisfies Table<Steering.Operations>
 
+const queueCalls = {
+  openXrcd: "ibv_open_xrcd",
+  closeXrcd: "ibv_close_xrcd",
+  createSrq: "ibv_create_srq",
+  createSrqEx: "ibv_create_srq_ex",
+  destroySrq: "ibv_destroy_srq",
+  modifySrq: "ibv_modify_srq",
+  querySrq: "ibv_query_srq",
+  getSrqNum: "ibv_get_srq_num",
+  createQp: "ibv_create_qp",
+  createQpEx: "ibv_create_qp_ex",
+  openQp: "ibv_open_qp",
+  destroyQp: "ibv_destroy_qp",
+  modifyQp: "ibv_modify_qp",
+  queryQp: "ibv_query_qp",
+  queryEce: "ibv_query_ece",
+  setEce: "ibv_set_ece",
+  attachMcast: "ibv_attach_mcast",
+  detachMcast: "ibv_detach_mcast",
+  wrComplete: "ibv_wr_complete"
+} as const satisfies Table<Queue.Operations>
+
 const verbsCalls = {
   ...deviceCalls,
   ...domainCalls,
   ...addressCalls,
   ...completionCalls,
   ...eventsCalls,
-  ...steeringCalls
+  ...steeringCalls,
+  ...queueCalls
 } as const satisfies Table<Operations>
 
 const rdmaCmCalls = {

@@ -18,6 +18,8 @@ export interface DeviceState {
   pds: number
   cqs: number
   ahs: number
+  srqs: number
+  qps: number
 }
 
 /** A completion, and whether the sender asked for an event. */
@@ -66,7 +68,9 @@ export const make = (description: Topology.Host, addresses: { next: bigint }): H
         plugged: true,
         pds: 0,
         cqs: 0,
-        ahs: 0
+        ahs: 0,
+        srqs: 0,
+        qps: 0
       }))
       : [],
     contexts: heap.store<"ibv_context", ContextState>("ibv_context"),

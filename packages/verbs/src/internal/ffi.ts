@@ -11,6 +11,7 @@ import * as Completion from "./ffi/completion.ts"
 import * as Device from "./ffi/device.ts"
 import * as Domain from "./ffi/domain.ts"
 import * as Events from "./ffi/events.ts"
+import * as Queue from "./ffi/queue.ts"
 import * as Steering from "./ffi/steering.ts"
 
 export const make = Effect.fnUntraced(function*(
@@ -27,6 +28,7 @@ export const make = Effect.fnUntraced(function*(
     ...Device.make(library),
     ...Domain.make(library),
     ...Address.make(library),
+    ...Queue.make(library),
     ...Completion.make(library),
     ...Events.make(library),
     ...Steering.make()

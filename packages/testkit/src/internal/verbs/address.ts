@@ -75,11 +75,11 @@ export const make = (state: VerbsState): Address.Operations => {
 // -----------------------------------------------------------------------------
 
 /** A group of IPv6 or InfiniBand, or one of IPv4 (224.0.0.0/4) as a mapped address. */
-const isMulticast = (gid: Gid.Gid): boolean =>
+export const isMulticast = (gid: Gid.Gid): boolean =>
   Gid.isMulticast(gid) || (Gid.isIpv4Mapped(gid) && ((gid[12] ?? 0) & 0xf0) === 0xe0)
 
 /** The errno that refuses an address, 0 for NULL without one; measured on rxe of Linux 6.1, read in mlx5 of 44.0. */
-const refuseAddress = (
+export const refuseAddress = (
   fabric: Host.FabricState,
   { description }: Host.DeviceState,
   { grh, portNum }: AddressHandleAttributes.AddressHandleAttributes

@@ -12,6 +12,7 @@ import type * as Latch from "effect/Latch"
 import type * as Topology from "../../Topology.ts"
 import type * as Heap from "../heap.ts"
 import type * as Host from "../host.ts"
+import type { QueuePairState, SharedReceiveQueueState, XrcDomainState } from "./queueState.ts"
 
 export interface OfContext extends Heap.Native {
   readonly device: Host.DeviceState
@@ -60,14 +61,6 @@ export interface AsyncEventsState {
   readonly readable: Latch.Latch
 }
 
-/** What a flow and an indirection table need of a queue pair. */
-export interface QueuePairState extends OfContext {
-  /** A `QueuePairType`. */
-  readonly qpType: string
-  /** The flows on it and the multicast groups. */
-  users: number
-}
-
 export interface WorkQueueState extends OfContext {
   readonly domain: DomainState
   readonly completionQueue: CompletionQueueState
@@ -104,6 +97,8 @@ export interface VerbsState {
   readonly host: Host.HostState
   readonly domains: Heap.Store<"ibv_pd", DomainState>
   readonly completionQueues: Heap.Store<"ibv_cq", CompletionQueueState>
+  readonly xrcDomains: Heap.Store<"ibv_xrcd", XrcDomainState>
+  readonly sharedReceiveQueues: Heap.Store<"ibv_srq", SharedReceiveQueueState>
   readonly queuePairs: Heap.Store<"ibv_qp", QueuePairState>
   readonly rwqIndTables: Heap.Store<"ibv_rwq_ind_table", RwqIndTableState>
   /** What was raised on each context and not yet got. */
@@ -119,6 +114,8 @@ export const make = (fabric: Host.FabricState, host: Host.HostState): VerbsState
   host,
   domains: host.heap.store<"ibv_pd", DomainState>("ibv_pd"),
   completionQueues: host.heap.store<"ibv_cq", CompletionQueueState>("ibv_cq"),
+  xrcDomains: host.heap.store<"ibv_xrcd", XrcDomainState>("ibv_xrcd"),
+  sharedReceiveQueues: host.heap.store<"ibv_srq", SharedReceiveQueueState>("ibv_srq"),
   queuePairs: host.heap.store<"ibv_qp", QueuePairState>("ibv_qp"),
   rwqIndTables: host.heap.store<"ibv_rwq_ind_table", RwqIndTableState>("ibv_rwq_ind_table"),
   asyncEvents: new Map(),

@@ -1,0 +1,370 @@
+import * as Gid from "@effect-rdma/core/Gid"
+import * as Identifier from "@effect-rdma/core/Identifier"
+import type * as Pointer from "@effect-rdma/core/Pointer"
+import type * as Queue from "@effect-rdma/verbs/operations/Queue"
+import type { VerbsError } from "@effect-rdma/verbs/VerbsError"
+import * as Effect from "effect/Effect"
+import { FabricMisuse } from "../../FabricMisuse.ts"
+import type * as Host from "../host.ts"
+import * as Transitions from "./queuePairModify.ts"
+import type { QueuePairObject, QueuePairState, SharedReceiveQueueState, Used } from "./queueState.ts"
+import * as SendBatch from "./sendBatch.ts"
+import { fail, type OfContext, query, reclaim, type VerbsState } from "./state.ts"
+
+/** XRC domains, shared receive queues and queue pairs of one host. */
+export const make = (state: VerbsState): Queue.Operations => {
+  const { completionQueues, domains, queuePairs, sharedReceiveQueues, xrcDomains } = state
+  const numbers = { queuePair: 0x10, sharedReceiveQueue: 0x100 }
+  state.onClose.push((context) => {
+    reclaim(queuePairs, context, ({ device, object }) => {
+      if (--object.handles === 0) device.qps--
+    })
+    reclaim(sharedReceiveQueues, context, ({ device }) => {
+      device.srqs--
+    })
+    reclaim(xrcDomains, context)
+  })
+
+  const nextNumber = (): Identifier.Qpn => {
+    const taken = new Set(Array.from(queuePairs.values(), ([, { object }]) => object.qpNum))
+    do {
+      numbers.queuePair = numbers.queuePair === 0xffffff ? 0x11 : numbers.queuePair + 1
+    } while (taken.has(Identifier.Qpn.make(numbers.queuePair)))
+    return Identifier.Qpn.make(numbers.queuePair)
+  }
+
+  const createSharedReceiveQueue = (
+    call: string,
+    device: Host.DeviceState,
+    context: Pointer.Pointer<"ibv_context">,
+    { cq, maxSge, maxWr, pd, srqType, tmCap, xrcd }: Queue.ExtendedSharedReceiveQueueInit
+  ) => {
+    const parts = [
+      domains.get(call, pd),
+      ...(xrcd === undefined ? [] : [xrcDomains.get(call, xrcd)]),
+      ...(cq === undefined ? [] : [completionQueues.get(call, cq)])
+    ]
+    ensureOneContext(call, context, parts)
+    const { attributes, provider } = device.description
+    const input = { srqType, maxWr, maxSge }
+    if (srqType === "xrc" && (xrcd === undefined || cq === undefined)) return fail(call, "EINVAL", input)
+    if (srqType === "tm" && (cq === undefined || tmCap === undefined)) return fail(call, "EINVAL", input)
+    if (srqType !== "basic" && provider === "rxe") return fail(call, "EOPNOTSUPP", input)
+    if (maxWr === 0 || maxWr > attributes.maxSrqWr || maxSge > attributes.maxSrqSge) return fail(call, "EINVAL", input)
+    if (device.srqs >= attributes.maxSrq) return fail(call, "ENOMEM")
+    device.srqs++
+    for (const part of parts) part.users++
+    const room = { maxWr: roundUp(maxWr), maxSge: Math.max(maxSge, 1) }
+    const srq = sharedReceiveQueues.alloc({
+      kind: "SharedReceiveQueue",
+      device,
+      context,
+      srqType,
+      number: ++numbers.sharedReceiveQueue,
+      parts,
+      ...room,
+      srqLimit: 0,
+      users: 0
+    })
+    return Effect.succeed({ srq, ...room })
+  }
+
+  const createQueuePair = (
+    call: string,
+    device: Host.DeviceState,
+    context: Pointer.Pointer<"ibv_context">,
+    init: Queue.ExtendedQueuePairInit
+  ) => {
+    const { cap, pd, qpType, recvCq, rwqIndTbl, sendCq, sendOpsFlags, srq, xrcd } = init
+    const xrcDomain = xrcd === undefined ? undefined : xrcDomains.get(call, xrcd)
+    const parts: ReadonlyArray<OfContext & Used> = [
+      ...(pd === undefined ? [] : [domains.get(call, pd)]),
+      ...(xrcDomain === undefined ? [] : [xrcDomain]),
+      ...(sendCq === undefined ? [] : [completionQueues.get(call, sendCq)]),
+      ...(recvCq === undefined ? [] : [completionQueues.get(call, recvCq)]),
+      ...(srq === undefined ? [] : [sharedReceiveQueues.get(call, srq)]),
+      ...(rwqIndTbl === undefined ? [] : [state.rwqIndTables.get(call, rwqIndTbl)])
+    ]
+    ensureOneContext(call, context, parts)
+    const refused = refuseQueuePair(device, init)
+    if (refused !== undefined) {
+      return fail(call, refused, { qpType, maxSendWr: cap.maxSendWr, maxRecvWr: cap.maxRecvWr })
+    }
+    if (qpType !== "xrcRecv" && rwqIndTbl === undefined && (sendCq === undefined || lacksReceives(init))) {
+      // The library reads the handle of the queue behind NULL.
+      throw new FabricMisuse({ call, problem: `a queue pair of type ${qpType} without a completion queue` })
+    }
+    if (device.qps >= device.description.attributes.maxQp) return fail(call, "ENOMEM")
+    device.qps++
+    for (const part of parts) part.users++
+    const object: QueuePairObject = {
+      qpType,
+      qpNum: nextNumber(),
+      cap,
+      state: "reset",
+      attributes: {},
+      sends: [],
+      handles: 1,
+      xrcDomain,
+      parts
+    }
+    const qp = queuePairs.alloc(handleOn(object, device, context, sendOpsFlags !== undefined))
+    return Effect.succeed({ qp, qpNum: object.qpNum, cap })
+  }
+
+  return {
+    openXrcd: (context) =>
+      query(state, "ibv_open_xrcd", context, (device) =>
+        device.description.provider === "rxe"
+          ? fail("ibv_open_xrcd", "EOPNOTSUPP")
+          : Effect.succeed(xrcDomains.alloc({ kind: "XrcDomain", device, context, users: 0 }))),
+    closeXrcd: (xrcd) =>
+      destroy("ibv_close_xrcd", xrcDomains.get("ibv_close_xrcd", xrcd), () => xrcDomains.free("ibv_close_xrcd", xrcd)),
+
+    createSrq: (pd, { maxSge, maxWr }) =>
+      Effect.suspend(() => {
+        const call = "ibv_create_srq"
+        const { context, device } = domains.get(call, pd)
+        if (!device.plugged) return fail(call, "EIO")
+        const plain = { srqType: "basic", xrcd: undefined, cq: undefined, tmCap: undefined } as const
+        return createSharedReceiveQueue(call, device, context, { ...plain, pd, maxWr, maxSge })
+      }),
+    createSrqEx: (context, attributes) =>
+      query(
+        state,
+        "ibv_create_srq_ex",
+        context,
+        (device) => createSharedReceiveQueue("ibv_create_srq_ex", device, context, attributes)
+      ),
+    destroySrq: (srq) =>
+      Effect.suspend(() => {
+        const call = "ibv_destroy_srq"
+        const queue = sharedReceiveQueues.get(call, srq)
+        return destroy(call, queue, () => {
+          sharedReceiveQueues.free(call, srq)
+          queue.device.srqs--
+          for (const part of queue.parts) part.users--
+        })
+      }),
+    modifySrq: (srq, { maxWr, srqLimit }) =>
+      on("ibv_modify_srq", sharedReceiveQueues, srq, (queue) => {
+        const call = "ibv_modify_srq"
+        const { attributes, provider } = queue.device.description
+        if (maxWr !== undefined) {
+          if (provider === "mlx5" || maxWr === 0 || maxWr > attributes.maxSrqWr || maxWr < queue.srqLimit) {
+            return fail(call, "EINVAL", { maxWr })
+          }
+        }
+        const room = maxWr === undefined ? queue.maxWr : roundUp(maxWr)
+        // The limit is compared with the room from before the call.
+        if (srqLimit !== undefined && srqLimit > queue.maxWr) return fail(call, "EINVAL", { srqLimit })
+        queue.maxWr = room
+        queue.srqLimit = srqLimit ?? queue.srqLimit
+        return Effect.void
+      }),
+    querySrq: (srq) =>
+      on(
+        "ibv_query_srq",
+        sharedReceiveQueues,
+        srq,
+        ({ maxSge, maxWr, srqLimit }) => Effect.succeed({ maxWr, maxSge, srqLimit })
+      ),
+    getSrqNum: (srq) => on("ibv_get_srq_num", sharedReceiveQueues, srq, numberOf),
+
+    createQp: (pd, attributes) =>
+      Effect.suspend(() => {
+        const call = "ibv_create_qp"
+        const { context, device } = domains.get(call, pd)
+        if (!device.plugged) return fail(call, "EIO")
+        return createQueuePair(call, device, context, { ...attributes, pd, xrcd: undefined, rwqIndTbl: undefined })
+      }),
+    createQpEx: (context, attributes) =>
+      query(
+        state,
+        "ibv_create_qp_ex",
+        context,
+        (device) => createQueuePair("ibv_create_qp_ex", device, context, attributes)
+      ),
+    openQp: (context, { qpNum, qpType, xrcd }) =>
+      query(state, "ibv_open_qp", context, (device) => {
+        const call = "ibv_open_qp"
+        const domain = xrcDomains.get(call, xrcd)
+        ensureOneContext(call, context, [domain])
+        const found = Array.from(queuePairs.values(), ([, { object }]) => object)
+          .find((object) => object.qpNum === qpNum && object.xrcDomain === domain && object.qpType === qpType)
+        if (found === undefined) return fail(call, "EINVAL", { qpNum })
+        found.handles++
+        domain.users++
+        return Effect.succeed(queuePairs.alloc(handleOn(found, device, context, false)))
+      }),
+    destroyQp: (qp) =>
+      Effect.suspend(() => {
+        const call = "ibv_destroy_qp"
+        const { device, groups, object, users } = queuePairs.get(call, qp)
+        if (!device.plugged) return fail(call, "EIO")
+        if (users > 0 || groups.size > 0) return fail(call, "EBUSY")
+        queuePairs.free(call, qp)
+        object.handles--
+        if (object.handles === 0) {
+          device.qps--
+          for (const part of object.parts) part.users--
+        } else if (object.xrcDomain !== undefined) object.xrcDomain.users--
+        return Effect.void
+      }),
+    modifyQp: (qp, attributes) =>
+      on("ibv_modify_qp", queuePairs, qp, ({ device, object }) => {
+        const refused = Transitions.refuse(state.fabric, device, object, attributes)
+        if (refused !== undefined) return fail("ibv_modify_qp", refused)
+        Transitions.apply(object, attributes)
+        return Effect.void
+      }),
+    queryQp: (qp) =>
+      on(
+        "ibv_query_qp",
+        queuePairs,
+        qp,
+        ({ object }) => Effect.succeed({ attributes: Transitions.report(object), cap: object.cap })
+      ),
+    queryEce: (qp) =>
+      on("ibv_query_ece", queuePairs, qp, ({ device }) =>
+        device.description.provider === "rxe"
+          ? fail("ibv_query_ece", "EOPNOTSUPP")
+          : Effect.succeed({ vendorId: mellanox, options: 0, compMask: 0 })),
+    setEce: (qp, { compMask, options, vendorId }) =>
+      on("ibv_set_ece", queuePairs, qp, ({ device }) => {
+        const call = "ibv_set_ece"
+        if (vendorId === 0 || device.description.provider === "rxe") return fail(call, "EOPNOTSUPP")
+        return compMask === 0 && vendorId === mellanox ? Effect.void : fail(call, "EINVAL", { vendorId, options })
+      }),
+
+    attachMcast: (qp, gid, lid) =>
+      on("ibv_attach_mcast", queuePairs, qp, (pair) => {
+        const call = "ibv_attach_mcast"
+        const input = { gid: Gid.formatCompressed(gid), lid }
+        if (!Transitions.isGroup(pair, gid, lid)) return fail(call, "EINVAL", input)
+        const key = keyOf(gid, lid)
+        if (!pair.groups.has(key) && pair.groups.size >= pair.device.description.attributes.maxMcastGrp) {
+          return fail(call, "ENOMEM", input)
+        }
+        pair.groups.add(key)
+        return Effect.void
+      }),
+    detachMcast: (qp, gid, lid) =>
+      on("ibv_detach_mcast", queuePairs, qp, ({ groups }) =>
+        groups.delete(keyOf(gid, lid))
+          ? Effect.void
+          : fail("ibv_detach_mcast", "EINVAL", { gid: Gid.formatCompressed(gid), lid })),
+
+    wrComplete: (qp, build) =>
+      Effect.suspend(() => {
+        const pair = queuePairs.get("ibv_wr_start", qp)
+        return pair.isExtended ? SendBatch.run(pair, build) : fail("ibv_wr_start", "EOPNOTSUPP")
+      })
+  }
+}
+
+// -----------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------
+
+const mellanox = 0x15b3
+
+const keyOf = (gid: Gid.Gid, lid: number): string => `${Gid.format(gid)} ${lid}`
+
+/** Both providers keep rings of a power of two; rxe leaves one place empty. */
+const roundUp = (count: number): number => 2 ** Math.ceil(Math.log2(count + 1)) - 1
+
+const handleOn = (
+  object: QueuePairObject,
+  device: Host.DeviceState,
+  context: Pointer.Pointer<"ibv_context">,
+  isExtended: boolean
+): QueuePairState => ({
+  kind: "QueuePair",
+  device,
+  context,
+  object,
+  qpType: object.qpType,
+  isExtended,
+  groups: new Set(),
+  users: 0
+})
+
+const ensureOneContext = (
+  call: string,
+  context: Pointer.Pointer<"ibv_context">,
+  parts: ReadonlyArray<OfContext>
+): void => {
+  if (parts.some((part) => part.context !== context)) {
+    throw new FabricMisuse({ call, problem: "the parts are of different contexts" })
+  }
+}
+
+/** A query or change of an object whose device is there. */
+const on = <Struct extends string, Value extends OfContext, A>(
+  call: string,
+  store: { readonly get: (call: string, pointer: Pointer.Pointer<Struct>) => Value },
+  pointer: Pointer.Pointer<Struct>,
+  run: (value: Value) => Effect.Effect<A, VerbsError>
+): Effect.Effect<A, VerbsError> =>
+  Effect.suspend(() => {
+    const value = store.get(call, pointer)
+    return value.device.plugged ? run(value) : fail(call, "EIO")
+  })
+
+const destroy = (call: string, value: OfContext & Used, free: () => void): Effect.Effect<void, VerbsError> =>
+  Effect.suspend(() => {
+    if (!value.device.plugged) return fail(call, "EIO")
+    if (value.users > 0) return fail(call, "EBUSY")
+    free()
+    return Effect.void
+  })
+
+const numberOf = ({ device, number, srqType }: SharedReceiveQueueState) =>
+  srqType === "basic" || device.description.provider === "rxe"
+    ? fail("ibv_get_srq_num", "EOPNOTSUPP")
+    : Effect.succeed(number)
+
+const lacksReceives = ({ qpType, recvCq }: Queue.QueuePairInit): boolean => qpType !== "xrcSend" && recvCq === undefined
+
+const rxeSends: { readonly [type: string]: ReadonlyArray<string> } = {
+  rc: [
+    "rdmaWrite",
+    "rdmaWriteWithImm",
+    "send",
+    "sendWithImm",
+    "rdmaRead",
+    "atomicCmpAndSwp",
+    "atomicFetchAndAdd",
+    "localInv",
+    "bindMw",
+    "sendWithInv",
+    "atomicWrite"
+  ],
+  uc: ["rdmaWrite", "rdmaWriteWithImm", "send", "sendWithImm", "bindMw", "sendWithInv"],
+  ud: ["send", "sendWithImm"]
+}
+
+/** The largest inline data: of rxe as its kernel says, of mlx5 about what a request of the largest size has room for. */
+const maxInline = { rxe: 512, mlx5: 956 } as const
+
+/** The errno that refuses to make a queue pair, 0 for NULL without one; read in rxe and mlx5 of 44.0. */
+const refuseQueuePair = ({ description }: Host.DeviceState, init: Queue.ExtendedQueuePairInit) => {
+  const { attributes, provider } = description
+  const { cap, createFlags = [], pd, qpType, rwqIndTbl, sendOpsFlags, sourceQpn, srq, xrcd } = init
+  if (provider === "rxe") {
+    const beyond = [xrcd, rwqIndTbl, init.maxTsoHeader, init.rxHashConf, sourceQpn]
+    if (beyond.some((value) => value !== undefined) || createFlags.length > 0) return "EOPNOTSUPP"
+    const supported = rxeSends[qpType]
+    if (supported === undefined) return "EOPNOTSUPP"
+    if (sendOpsFlags?.some((operation) => !supported.includes(operation))) return "EOPNOTSUPP"
+  } else if (init.maxTsoHeader !== undefined && qpType !== "rawPacket") return 0
+  if (qpType === "xrcRecv" ? xrcd === undefined : pd === undefined) return "EINVAL"
+  if (rwqIndTbl !== undefined && (cap.maxRecvWr > 0 || init.recvCq !== undefined || srq !== undefined)) return "EINVAL"
+  const hasReceives = srq === undefined && qpType !== "xrcSend" && qpType !== "xrcRecv"
+  const tooMuch = cap.maxSendWr > attributes.maxQpWr ||
+    cap.maxSendSge > attributes.maxSge ||
+    cap.maxInlineData > maxInline[provider] ||
+    (hasReceives && (cap.maxRecvWr > attributes.maxQpWr || cap.maxRecvSge > attributes.maxSge))
+  return tooMuch ? "EINVAL" : undefined
+}

@@ -1,0 +1,400 @@
+/**
+ * A queue pair: `ibv_create_qp(3)`, `ibv_create_qp_ex(3)`, `ibv_open_qp(3)` and `ibv_destroy_qp`, its states by
+ * `ibv_modify_qp(3)`, and `ibv_query_qp(3)`.
+ *
+ * @since 0.1.0
+ */
+import * as CreationSite from "@effect-rdma/core/CreationSite"
+import * as Identifier from "@effect-rdma/core/Identifier"
+import type * as Pointer from "@effect-rdma/core/Pointer"
+import * as Resource from "@effect-rdma/core/Resource"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import type * as CompletionQueue from "./CompletionQueue.ts"
+import * as DeviceContext from "./DeviceContext.ts"
+import * as Ece from "./Ece.ts"
+import * as Path from "./internal/queuePairPath.ts"
+import type * as Queue from "./operations/Queue.ts"
+import type * as ProtectionDomain from "./ProtectionDomain.ts"
+import * as QueuePairAttributes from "./QueuePairAttributes.ts"
+import * as QueuePairInitAttributes from "./QueuePairInitAttributes.ts"
+import type * as QueuePairState from "./QueuePairState.ts"
+import * as QueuePairSteps from "./QueuePairSteps.ts"
+import type * as QueuePairType from "./QueuePairType.ts"
+import type * as SharedReceiveQueue from "./SharedReceiveQueue.ts"
+import type { VerbsError } from "./VerbsError.ts"
+import type * as XrcDomain from "./XrcDomain.ts"
+
+/**
+ * A queue pair. `cap` is the room that it was made with. One that was opened (`ibv_open_qp`) or receives by XRC has no
+ * domain and no queues of its own.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface QueuePair<out Type extends QueuePairType.QueuePairType = QueuePairType.QueuePairType>
+  extends Resource.Resource<"QueuePair", Pointer.Pointer<"ibv_qp">>
+{
+  readonly context: DeviceContext.DeviceContext
+  readonly domain: ProtectionDomain.AnyDomain | undefined
+  readonly xrcDomain: XrcDomain.XrcDomain | undefined
+  readonly sendCq: CompletionQueue.CompletionQueue | undefined
+  readonly recvCq: CompletionQueue.CompletionQueue | undefined
+  readonly srq: SharedReceiveQueue.SharedReceiveQueue | undefined
+  readonly qpType: Type
+  readonly qpNum: Identifier.Qpn
+  readonly cap: QueuePairAttributes.Capacities
+  /** The kinds of requests that a batch may hold: none unless made with them. */
+  readonly sendOpsFlags: ReadonlyArray<QueuePairInitAttributes.SendOperation>
+  /** How many scopes hold the membership of a group. */
+  readonly memberships: Map<string, number>
+}
+
+/**
+ * The queues that a queue pair works with, of the same device.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Queues {
+  readonly sendCq?: CompletionQueue.CompletionQueue
+  readonly recvCq?: CompletionQueue.CompletionQueue
+  readonly srq?: SharedReceiveQueue.SharedReceiveQueue
+}
+
+/**
+ * What {@link make} takes.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Options<Type extends QueuePairType.QueuePairType> =
+  & Omit<typeof QueuePairInitAttributes.QueuePairInitAttributes.Encoded, "qpType">
+  & Queues
+  & { readonly qpType: Type }
+
+/**
+ * What {@link makeExtended} takes: an `rwqIndTbl` spreads the packets that arrive over its work queues.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ExtendedOptions<Type extends QueuePairType.QueuePairType> =
+  & Omit<typeof QueuePairInitAttributes.ExtendedAttributes.Encoded, "qpType">
+  & Queues
+  & {
+    readonly qpType: Type
+    readonly rwqIndTbl?: Resource.Resource<string, Pointer.Pointer<"ibv_rwq_ind_table">> & {
+      readonly context: DeviceContext.DeviceContext
+    }
+  }
+
+/**
+ * Creates a queue pair in RESET, owned by the scope. It is released before its domain, its completion queues and its
+ * shared receive queue, and after what was attached to it. Blocks for a system call. Requests that are under way when it is
+ * released are dropped without a completion; their memory may be used again after the release.
+ *
+ * Bad attributes fail as a `SchemaError`, and handles of different devices with `EINVAL`, before any call. `EINVAL` when
+ * the device cannot hold as much (`maxQpWr`, `maxSge`), or has no such type; `EPERM` for raw packets without
+ * `CAP_NET_RAW`; `EOPNOTSUPP` for a type that the provider lacks; `ENOMEM` when the device has no more. A provider may refuse
+ * without saying why: then the reason is `UnknownErrno` with number 0.
+ *
+ * ```ts
+ * import { CompletionQueue, QueuePair } from "@effect-rdma/verbs"
+ * import type { ProtectionDomain } from "@effect-rdma/verbs"
+ * import { Effect } from "effect"
+ *
+ * const reliable = Effect.fnUntraced(function*(domain: ProtectionDomain.ProtectionDomain) {
+ *   const queue = yield* CompletionQueue.make(domain.context, { cqe: 32 })
+ *   return yield* QueuePair.make(domain, { qpType: "rc", sendCq: queue, recvCq: queue, cap: { maxSendWr: 32 } })
+ * })
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = <const Type extends QueuePairType.QueuePairType>(
+  domain: ProtectionDomain.AnyDomain,
+  { recvCq, sendCq, srq, ...attributes }: Options<Type>
+): Effect.Effect<QueuePair<Type>, VerbsError | Schema.SchemaError, Scope.Scope> => {
+  const site = CreationSite.capture(make)
+  return Effect.flatMap(decodeInit(attributes), (init) =>
+    acquire({
+      pair: ["ibv_create_qp", "ibv_destroy_qp"],
+      site,
+      owner: domain,
+      queues: { sendCq, recvCq, srq },
+      others: [],
+      fields: { qpType: attributes.qpType, sendOpsFlags: [] },
+      create: (queues) =>
+        domain.context.verbs.createQp(Resource.raw(domain), { ...init, cap: capOf(init.cap, srq), ...queues })
+    }))
+}
+
+/**
+ * Creates a queue pair with what `ibv_create_qp_ex` knows beyond {@link make}, owned by the scope and released as that
+ * one. The receiving side of XRC is made in its XRC domain, every other type in a protection domain. Fails as
+ * {@link make}; a flag that the provider lacks is `EOPNOTSUPP` or `EINVAL`.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const makeExtended = <const Type extends QueuePairType.QueuePairType>(
+  owner: Type extends "xrcRecv" ? XrcDomain.XrcDomain : ProtectionDomain.AnyDomain,
+  { recvCq, rwqIndTbl, sendCq, srq, ...attributes }: ExtendedOptions<Type>
+): Effect.Effect<QueuePair<Type>, VerbsError | Schema.SchemaError, Scope.Scope> => {
+  const site = CreationSite.capture(makeExtended)
+  const of: XrcDomain.XrcDomain | ProtectionDomain.AnyDomain = owner
+  return Effect.flatMap(decodeExtended(attributes), (init) =>
+    acquire({
+      pair: ["ibv_create_qp_ex", "ibv_destroy_qp"],
+      site,
+      owner: of,
+      queues: { sendCq, recvCq, srq },
+      others: rwqIndTbl === undefined ? [] : [rwqIndTbl],
+      fields: { qpType: attributes.qpType, sendOpsFlags: init.sendOpsFlags ?? [] },
+      create: (queues) =>
+        of.context.verbs.createQpEx(Resource.raw(of.context), {
+          ...init,
+          cap: capOf(init.cap, srq ?? rwqIndTbl),
+          ...queues,
+          pd: of.kind === "XrcDomain" ? undefined : Resource.raw(of),
+          xrcd: of.kind === "XrcDomain" ? Resource.raw(of) : undefined,
+          rwqIndTbl: rwqIndTbl && Resource.raw(rwqIndTbl)
+        })
+    }))
+}
+
+/**
+ * Opens the receiving side of XRC that another process made in the same XRC domain, by its number: `ibv_open_qp`. Owned by
+ * the scope, which gives up this handle only; released before its domain. Fails with `EINVAL` for a number that is none,
+ * and with `EOPNOTSUPP` where the provider has no XRC.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const open = (
+  domain: XrcDomain.XrcDomain,
+  qpNum: number
+): Effect.Effect<QueuePair<"xrcRecv">, VerbsError | Schema.SchemaError, Scope.Scope> => {
+  const site = CreationSite.capture(open)
+  return Effect.flatMap(Schema.decodeEffect(Identifier.Qpn)(qpNum), (qpNum) =>
+    acquire({
+      pair: ["ibv_open_qp", "ibv_destroy_qp"],
+      site,
+      owner: domain,
+      queues: { sendCq: undefined, recvCq: undefined, srq: undefined },
+      others: [],
+      fields: { qpType: "xrcRecv", sendOpsFlags: [] },
+      create: () =>
+        Effect.map(
+          domain.context.verbs.openQp(Resource.raw(domain.context), {
+            xrcd: Resource.raw(domain),
+            qpNum,
+            qpType: "xrcRecv"
+          }),
+          (qp) => ({ qp, qpNum, cap: noRoom })
+        )
+    }))
+}
+
+/**
+ * Every attribute of the queue pair now, and its room: `ibv_query_qp(3)`. Blocks for a system call.
+ *
+ * @category queries
+ * @since 0.1.0
+ */
+export const query = (self: QueuePair): Effect.Effect<Queue.QueriedQueuePair, VerbsError> =>
+  Effect.suspend(() => self.context.verbs.queryQp(Resource.raw(self)))
+
+/**
+ * The state that the device says the queue pair is in: an error of a peer moves it without a call.
+ *
+ * @category queries
+ * @since 0.1.0
+ */
+export const state = (self: QueuePair): Effect.Effect<QueuePairState.ReportedQueuePairState, VerbsError> =>
+  Effect.map(query(self), ({ attributes }) => attributes.qpState)
+
+/**
+ * Sets attributes, with a `qpState` among them for a transition: `ibv_modify_qp(3)`. The mask follows from those that are
+ * there. On RoCE the kernel resolves the neighbour on the way to RTR, which blocks the JS thread for up to a second when nobody
+ * answers.
+ *
+ * Before the call: a `SchemaError` for values out of range and unknown names; `EINVAL` for an `ahAttr` without a `grh` on
+ * RoCE, and for a `pathMtu` above the active one of the port. From the call: `EINVAL`, compared with
+ * `QueuePairTransition`, so that the message says what is missing or too much; `ETIMEDOUT` when no neighbour answers.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const modify = (
+  self: QueuePair,
+  attributes: typeof QueuePairAttributes.Modification.Encoded
+): Effect.Effect<void, VerbsError | Schema.SchemaError> =>
+  Effect.flatMap(decodeModification(attributes, exactly), (attributes) => Path.modify(self, attributes))
+
+/**
+ * RESET to INIT, with exactly the attributes that the type takes: receives may be posted from here. Fails as {@link modify}.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const toInit = <Type extends QueuePairType.QueuePairType>(
+  self: QueuePair<Type>,
+  attributes: QueuePairSteps.Init<NoInfer<Type>>
+): Effect.Effect<void, VerbsError | Schema.SchemaError> =>
+  Effect.flatMap(
+    Schema.decodeUnknownEffect(QueuePairSteps.init[self.qpType])(attributes, exactly),
+    (attributes) => Path.modify(self, { ...attributes, qpState: "init" })
+  )
+
+/**
+ * INIT to RTR: from here the queue pair receives. Without a `pathMtu` it is the active one of the port. Fails as
+ * {@link modify}.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const toRtr = <Type extends QueuePairType.QueuePairType>(
+  self: QueuePair<Type>,
+  attributes: QueuePairSteps.Rtr<NoInfer<Type>>
+): Effect.Effect<void, VerbsError | Schema.SchemaError> =>
+  Effect.flatMap(
+    Schema.decodeUnknownEffect(QueuePairSteps.rtr[self.qpType])(attributes, exactly),
+    (attributes) =>
+      "ahAttr" in attributes && attributes.pathMtu === undefined
+        ? Effect.flatMap(
+          Effect.suspend(() => Path.activeMtu(self, attributes.ahAttr.portNum)),
+          (pathMtu) => Path.modify(self, { ...attributes, pathMtu, qpState: "rtr" })
+        )
+        : Path.modify(self, { ...attributes, qpState: "rtr" })
+  )
+
+/**
+ * RTR to RTS: from here the queue pair sends. Fails as {@link modify}.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const toRts = <Type extends QueuePairType.QueuePairType>(
+  self: QueuePair<Type>,
+  attributes: QueuePairSteps.Rts<NoInfer<Type>>
+): Effect.Effect<void, VerbsError | Schema.SchemaError> =>
+  Effect.flatMap(
+    Schema.decodeUnknownEffect(QueuePairSteps.rts[self.qpType])(attributes, exactly),
+    (attributes) => Path.modify(self, { ...attributes, qpState: "rts" })
+  )
+
+/**
+ * From any state but RESET to ERR: every request under way completes with a flush error. Fails as {@link modify}.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const toErr = (self: QueuePair): Effect.Effect<void, VerbsError> => Path.modify(self, { qpState: "err" })
+
+/**
+ * From any state back to RESET: requests under way are dropped without a completion. Fails as {@link modify}.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const toReset = (self: QueuePair): Effect.Effect<void, VerbsError> => Path.modify(self, { qpState: "reset" })
+
+/**
+ * The options that the device proposes for a connection: `ibv_query_ece(3)`. Fails with `EOPNOTSUPP` where the provider or
+ * the library has none.
+ *
+ * @category queries
+ * @since 0.1.0
+ */
+export const queryEce = (self: QueuePair): Effect.Effect<Ece.Ece, VerbsError> =>
+  Effect.suspend(() => self.context.verbs.queryEce(Resource.raw(self)))
+
+/**
+ * Accepts the options of the other end, in INIT before RTR: `ibv_set_ece(3)`. Fails with `EOPNOTSUPP` where the provider or
+ * the library has none, and for a `vendorId` of 0.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const setEce = (self: QueuePair, ece: Ece.Ece): Effect.Effect<void, VerbsError | Schema.SchemaError> =>
+  Effect.flatMap(Schema.decodeEffect(Ece.Ece)(ece), (ece) => self.context.verbs.setEce(Resource.raw(self), ece))
+
+// -----------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------
+
+const exactly = { onExcessProperty: "error" } as const
+const decodeInit = Schema.decodeEffect(QueuePairInitAttributes.QueuePairInitAttributes)
+const decodeExtended = Schema.decodeEffect(QueuePairInitAttributes.ExtendedAttributes)
+const decodeModification = Schema.decodeEffect(QueuePairAttributes.Modification)
+
+const noRoom: QueuePairAttributes.Capacities = {
+  maxSendWr: 0,
+  maxRecvWr: 0,
+  maxSendSge: 0,
+  maxRecvSge: 0,
+  maxInlineData: 0
+}
+
+// Receives that go elsewhere need no room here; with an indirection table asking for some is refused.
+const capOf = (cap: QueuePairAttributes.Capacities, elsewhere: object | undefined): QueuePairAttributes.Capacities =>
+  elsewhere === undefined ? cap : { ...cap, maxRecvWr: 0, maxRecvSge: 0 }
+
+interface Acquisition<Type extends QueuePairType.QueuePairType> {
+  readonly pair: readonly [acquire: string, release: string]
+  readonly site: CreationSite.CreationSite | undefined
+  readonly owner: ProtectionDomain.AnyDomain | XrcDomain.XrcDomain
+  readonly queues: { readonly [Name in keyof Queues]-?: Queues[Name] | undefined }
+  readonly others: ReadonlyArray<Resource.Any & { readonly context: DeviceContext.DeviceContext }>
+  readonly fields: Pick<QueuePair<Type>, "qpType" | "sendOpsFlags">
+  readonly create: (queues: Queue.Queues) => Effect.Effect<Queue.MadeQueuePair, VerbsError>
+}
+
+const acquire = <Type extends QueuePairType.QueuePairType>(
+  { create, fields, others, owner, pair, queues, site }: Acquisition<Type>
+): Effect.Effect<QueuePair<Type>, VerbsError, Scope.Scope> =>
+  Effect.suspend(() => {
+    const { context } = owner
+    const { recvCq, sendCq, srq } = queues
+    const needed = [...others, ...new Set([sendCq, recvCq, srq].filter((queue) => queue !== undefined))]
+    let made: Omit<Queue.MadeQueuePair, "qp"> = { qpNum: Identifier.Qpn.make(0), cap: noRoom }
+    return Resource.make({
+      kind: "QueuePair",
+      pair,
+      site,
+      parents: [owner, ...needed],
+      goneWithDevice: true,
+      acquire: Effect.andThen(
+        Effect.forEach(needed, (handle) => DeviceContext.ensureSame(pair[0], owner, handle), { discard: true }),
+        Effect.suspend(() =>
+          Effect.map(
+            create({
+              sendCq: sendCq && Resource.raw(sendCq),
+              recvCq: recvCq && Resource.raw(recvCq),
+              srq: srq && Resource.raw(srq)
+            }),
+            ({ qp, ...rest }) => {
+              made = rest
+              return qp
+            }
+          )
+        )
+      ),
+      release: context.verbs.destroyQp,
+      fields: () => ({
+        context,
+        domain: owner.kind === "XrcDomain" ? undefined : owner,
+        xrcDomain: owner.kind === "XrcDomain" ? owner : undefined,
+        sendCq,
+        recvCq,
+        srq,
+        memberships: new Map<string, number>(),
+        ...fields,
+        ...made
+      })
+    })
+  })
