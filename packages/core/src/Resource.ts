@@ -89,7 +89,7 @@ class Node<out Raw> implements Ledger.Entry {
   readonly ownership: "owned" | "borrowed"
   readonly cannotRefuse: boolean
   readonly goneWithDevice: boolean
-  readonly parents: ReadonlyArray<Node<unknown>>
+  parents: ReadonlyArray<Node<unknown>>
   readonly site: CreationSite.CreationSite | undefined
   readonly ledger: Ledger.Ledger
   readonly scope: Scope.Closeable
@@ -240,6 +240,20 @@ export const nameOf = (self: Any): string => self[TypeId].name
  * @since 0.1.0
  */
 export const isLive = (self: Any): boolean => self[TypeId].state === "live"
+
+/**
+ * Puts a handle under another parent than before, because C moved the native object there. The caller holds leases on
+ * all three, so that none is released meanwhile.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const move = (self: Any, from: Any, to: Any): void => {
+  const node = self[TypeId]
+  node.parents = node.parents.map((parent) => parent === from[TypeId] ? to[TypeId] : parent)
+  from[TypeId].children.delete(node)
+  to[TypeId].children.add(node)
+}
 
 /**
  * Runs an effect that must end before the handle is released: release waits for it.

@@ -9,6 +9,7 @@ import * as NativeReason from "@effect-rdma/core/NativeReason"
 import type * as Pointer from "@effect-rdma/core/Pointer"
 import * as Resource from "@effect-rdma/core/Resource"
 import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import type * as DeviceAttributes from "./DeviceAttributes.ts"
 import * as DeviceList from "./DeviceList.ts"
@@ -90,6 +91,53 @@ export const borrow = (
         release: () => Effect.void,
         fields: () => ({ name, verbs })
       })))
+
+/**
+ * Opens a device once more through the descriptor of another context, so that objects of that one can be imported:
+ * `ibv_import_device(3)`. The descriptor, of {@link commandDescriptor} or given by another process, stays the caller's. The
+ * context is owned by the scope. Fails with `EINVAL` or `EBADF` when the descriptor is not one of a device, with
+ * `EOPNOTSUPP` where the provider cannot, as all but mlx5.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const import_ = (
+  cmdFd: number
+): Effect.Effect<DeviceContext, VerbsError | Schema.SchemaError, Verbs.Verbs | Scope.Scope> => {
+  const site = CreationSite.capture(import_)
+  return Effect.flatMap(
+    Effect.all([Verbs.Verbs, Schema.decodeEffect(descriptor)(cmdFd)]),
+    ([verbs, cmdFd]) => {
+      let name = ""
+      return Resource.make({
+        kind: "DeviceContext",
+        pair: ["ibv_import_device", "ibv_close_device"],
+        site,
+        parents: [],
+        goneWithDevice: true,
+        acquire: Effect.tap(
+          verbs.importDevice(cmdFd),
+          (pointer) =>
+            Effect.map(verbs.getDeviceName(pointer), (found) => {
+              name = found
+            })
+        ),
+        release: verbs.closeDevice,
+        fields: () => ({ name, verbs })
+      })
+    }
+  )
+}
+export { import_ as import }
+
+/**
+ * The descriptor of a context, for {@link import}. It belongs to the library: it must not be closed.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const commandDescriptor = (self: DeviceContext): Effect.Effect<number> =>
+  Effect.suspend(() => self.verbs.getCmdFd(Resource.raw(self)))
 
 /**
  * What the device is and can do: `ibv_query_device(3)`. Fails with `EIO` when the device is gone.
@@ -185,6 +233,8 @@ const ensure = (
         })
       )
   )
+
+const descriptor = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 0x7fff_ffff }))
 
 /** @internal */
 export const pair = ["ibv_open_device", "ibv_close_device"] as const

@@ -7,8 +7,10 @@ import * as CreationSite from "@effect-rdma/core/CreationSite"
 import type * as Pointer from "@effect-rdma/core/Pointer"
 import * as Resource from "@effect-rdma/core/Resource"
 import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type * as DeviceContext from "./DeviceContext.ts"
+import * as MemoryAttributes from "./MemoryAttributes.ts"
 import type * as ParentDomain from "./ParentDomain.ts"
 import type { VerbsError } from "./VerbsError.ts"
 
@@ -50,3 +52,40 @@ export const alloc = (
     release: context.verbs.deallocPd,
     fields: () => ({ context })
   })
+
+/**
+ * Imports the domain of a handle that another context of the same device file allocated: `ibv_import_pd(3)`. It is
+ * borrowed: the release, `ibv_unimport_pd`, leaves the domain to whoever allocated it, who must keep it until then. What
+ * was made in it here is released before; if that fails, it is not unimported. Fails with `EINVAL` or `ENOENT` for an
+ * unknown handle, with `EOPNOTSUPP` where the provider cannot import, as all but mlx5.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const import_ = (
+  context: DeviceContext.DeviceContext,
+  handle: number
+): Effect.Effect<ProtectionDomain, VerbsError | Schema.SchemaError, Scope.Scope> => {
+  const site = CreationSite.capture(import_)
+  return Effect.flatMap(Schema.decodeEffect(MemoryAttributes.Handle)(handle), (handle) =>
+    Resource.make({
+      kind: "ProtectionDomain",
+      pair: ["ibv_import_pd", "ibv_unimport_pd"],
+      site,
+      parents: [context],
+      cannotRefuse: true,
+      acquire: Effect.suspend(() => context.verbs.importPd(Resource.raw(context), handle)),
+      release: context.verbs.unimportPd,
+      fields: () => ({ context })
+    }))
+}
+export { import_ as import }
+
+/**
+ * The number of a domain in the kernel, for {@link import} on another context of the same device file.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const handle = (self: ProtectionDomain): Effect.Effect<number> =>
+  Effect.suspend(() => self.context.verbs.getPdHandle(Resource.raw(self)))

@@ -16,6 +16,7 @@ import type * as Completion from "./operations/Completion.ts"
 import type * as Device from "./operations/Device.ts"
 import type * as Domain from "./operations/Domain.ts"
 import type * as Events from "./operations/Events.ts"
+import type * as Memory from "./operations/Memory.ts"
 import type * as Queue from "./operations/Queue.ts"
 import type * as Steering from "./operations/Steering.ts"
 
@@ -31,6 +32,7 @@ export interface Operations
     Device.Operations,
     Domain.Operations,
     Address.Operations,
+    Memory.Operations,
     Completion.Operations,
     Events.Operations,
     Steering.Operations,

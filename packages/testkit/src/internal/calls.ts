@@ -7,6 +7,7 @@ import type * as Completion from "@effect-rdma/verbs/operations/Completion"
 import type * as Device from "@effect-rdma/verbs/operations/Device"
 import type * as Domain from "@effect-rdma/verbs/operations/Domain"
 import type * as Events from "@effect-rdma/verbs/operations/Events"
+import type * as Memory from "@effect-rdma/verbs/operations/Memory"
 import type * as Queue from "@effect-rdma/verbs/operations/Queue"
 import type * as Steering from "@effect-rdma/verbs/operations/Steering"
 import type { Operations } from "@effect-rdma/verbs/Verbs"
@@ -103,6 +104,41 @@ const steeringCalls = {
   readCounters: "ibv_read_counters"
 } as const satisfies Table<Steering.Operations>
 
+const memoryCalls = {
+  regMr: "ibv_reg_mr",
+  regMrIova: "ibv_reg_mr_iova",
+  regDmabufMr: "ibv_reg_dmabuf_mr",
+  regDmMr: "ibv_reg_dm_mr",
+  allocNullMr: "ibv_alloc_null_mr",
+  regMrEx: "ibv_reg_mr_ex",
+  regBufMr: "ibv_reg_buf_mr",
+  reregMr: "ibv_rereg_mr",
+  deregMr: "ibv_dereg_mr",
+  adviseMr: "ibv_advise_mr",
+  allocMw: "ibv_alloc_mw",
+  deallocMw: "ibv_dealloc_mw",
+  allocDm: "ibv_alloc_dm",
+  freeDm: "ibv_free_dm",
+  memcpyToDm: "ibv_memcpy_to_dm",
+  memcpyFromDm: "ibv_memcpy_from_dm",
+  dmExportDmabufFd: "ibv_dm_export_dmabuf_fd",
+  allocDmah: "ibv_alloc_dmah",
+  deallocDmah: "ibv_dealloc_dmah",
+  allocBuf: "ibv_alloc_buf",
+  freeBuf: infallible("ibv_free_buf"),
+  exportBufDmabufFd: "ibv_export_buf_dmabuf_fd",
+  closeFd: "close",
+  importDevice: "ibv_import_device",
+  getCmdFd: infallible("ibv_context.cmd_fd"),
+  importPd: "ibv_import_pd",
+  unimportPd: infallible("ibv_unimport_pd"),
+  getPdHandle: infallible("ibv_pd.handle"),
+  importMr: "ibv_import_mr",
+  unimportMr: infallible("ibv_unimport_mr"),
+  importDm: "ibv_import_dm",
+  unimportDm: infallible("ibv_unimport_dm")
+} as const satisfies Table<Memory.Operations>
+
 const queueCalls = {
   openXrcd: "ibv_open_xrcd",
   closeXrcd: "ibv_close_xrcd",
@@ -129,6 +165,7 @@ const verbsCalls = {
   ...deviceCalls,
   ...domainCalls,
   ...addressCalls,
+  ...memoryCalls,
   ...completionCalls,
   ...eventsCalls,
   ...steeringCalls,

@@ -5,6 +5,7 @@ import * as Completion from "./verbs/completion.ts"
 import * as Device from "./verbs/device.ts"
 import * as Domain from "./verbs/domain.ts"
 import * as Events from "./verbs/events.ts"
+import * as Memory from "./verbs/memory.ts"
 import * as Queue from "./verbs/queue.ts"
 import * as State from "./verbs/state.ts"
 import * as Steering from "./verbs/steering.ts"
@@ -16,6 +17,7 @@ export const make = (fabric: Host.FabricState, host: Host.HostState): Operations
     ...Device.make(state),
     ...Domain.make(state),
     ...Address.make(state),
+    ...Memory.make(state),
     ...Completion.make(state),
     ...Events.make(state),
     ...Steering.make(state),

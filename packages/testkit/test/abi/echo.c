@@ -7,6 +7,7 @@
  * With -DOLD_LIBRARY it lacks the exported functions that came to libibverbs last.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -379,6 +380,13 @@ static int exp_destroy_res_domain(struct ibv_context *context, struct ibv_exp_re
 
 #include "echo_steering.h"
 
+/* Memory. */
+
+static struct ibv_device *device(enum flavour flavour);
+static struct ibv_context *make_context(struct ibv_device *of);
+
+#include "echo_memory.h"
+
 /* Contexts. Below one is only what its flavour has, with traps in the slots that must not be called, and below that a
    page that cannot be read. */
 
@@ -436,6 +444,7 @@ static struct ibv_context *make_context(struct ibv_device *of) {
     core->dealloc_td = dealloc_td;
     core->alloc_parent_domain = alloc_parent_domain;
     core->query_port = query_port;
+    provide_memory(core);
     set_steering(core);
     break;
   case OLD_RDMA_CORE:

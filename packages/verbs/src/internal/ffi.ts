@@ -11,6 +11,7 @@ import * as Completion from "./ffi/completion.ts"
 import * as Device from "./ffi/device.ts"
 import * as Domain from "./ffi/domain.ts"
 import * as Events from "./ffi/events.ts"
+import * as Memory from "./ffi/memory.ts"
 import * as Queue from "./ffi/queue.ts"
 import * as Steering from "./ffi/steering.ts"
 
@@ -29,8 +30,9 @@ export const make = Effect.fnUntraced(function*(
     ...Domain.make(library),
     ...Address.make(library),
     ...Queue.make(library),
+    ...Memory.make(library),
     ...Completion.make(library),
-    ...Events.make(library),
-    ...Steering.make()
+    ...Steering.make(),
+    ...Events.make(library)
   }))
 })

@@ -1,0 +1,90 @@
+/**
+ * The structs for memory as values and back.
+ *
+ * @since 0.1.0
+ */
+import * as NativeMemory from "@effect-rdma/core/NativeMemory"
+import type * as Pointer from "@effect-rdma/core/Pointer"
+import * as AccessFlags from "../AccessFlags.ts"
+import type * as Memory from "../operations/Memory.ts"
+import * as Layout from "./Layout.ts"
+import * as NewerMemoryLayout from "./NewerMemoryLayout.ts"
+
+/** What a region tells of itself. */
+export const readRegistration = (mr: Pointer.Pointer<"ibv_mr">): Memory.Registration => {
+  const { addr, handle, length, lkey, rkey } = Layout.Mr.read(NativeMemory.view(mr, Layout.Mr.size))
+  return { mr, handle, lkey, rkey, addr, length }
+}
+
+/** `enum ibv_rereg_mr_flags`. */
+export const rereg = { translation: 1, pd: 2, access: 4 } as const
+
+/** The flags for the changes that are there. */
+export const reregFlags = (changes: {
+  readonly pd: unknown
+  readonly bytes: unknown
+  readonly access: unknown
+}): number =>
+  (changes.bytes === undefined ? 0 : rereg.translation) |
+  (changes.pd === undefined ? 0 : rereg.pd) |
+  (changes.access === undefined ? 0 : rereg.access)
+
+/** `enum ibv_rereg_mr_err_code`, of which `ibv_rereg_mr` returns one. */
+export const reregCodes = {
+  IBV_REREG_MR_ERR_INPUT: -1,
+  IBV_REREG_MR_ERR_DONT_FORK_NEW: -2,
+  IBV_REREG_MR_ERR_DO_FORK_OLD: -3,
+  IBV_REREG_MR_ERR_CMD: -4,
+  IBV_REREG_MR_ERR_CMD_AND_DO_FORK_NEW: -5
+} as const
+
+/** The name of a negative result without its sign. */
+export const reregCode = (code: number): string =>
+  Object.entries(reregCodes).find(([, number]) => number === -code)?.[0] ?? `${-code}`
+
+/** `enum ib_uverbs_advise_mr_advice`. */
+export const advices = { prefetch: 0, prefetchWrite: 1, prefetchNoFault: 2 } as const
+
+/** `IBV_ADVISE_MR_FLAG_FLUSH`: return when it is done. */
+export const adviseFlush = 1
+
+export const encodePieces = (pieces: ReadonlyArray<Memory.Piece>): DataView => {
+  const view = new DataView(new ArrayBuffer(Layout.Sge.size * pieces.length))
+  pieces.forEach((piece, index) => Layout.Sge.write(view, piece, index * Layout.Sge.size))
+  return view
+}
+
+export const encodeRegionAttributes = (attributes: Memory.RegionAttributes): DataView => {
+  const { access, buf, bytes, dmah, fd, fdOffset, iova, length } = attributes
+  const view = NewerMemoryLayout.MrInitAttr.allocate()
+  const mask = NewerMemoryLayout.mrInitMask
+  NewerMemoryLayout.MrInitAttr.write(view, {
+    length,
+    access: AccessFlags.toNative(access),
+    compMask: BigInt(
+      (iova === undefined ? 0 : mask.iova) | (bytes === undefined ? 0 : mask.addr) | (fd === undefined ? 0 : mask.fd) |
+        (fdOffset === undefined ? 0 : mask.fdOffset) | (dmah === undefined ? 0 : mask.dmah) |
+        (buf === undefined ? 0 : mask.buf)
+    ),
+    iova: iova ?? 0n,
+    addr: bytes === undefined ? 0n : NativeMemory.addressOf(bytes),
+    fd: fd ?? 0,
+    fdOffset: fdOffset ?? 0n,
+    dmah: dmah ?? 0n,
+    buf: buf ?? 0n
+  })
+  return view
+}
+
+export const encodeDmaHandleHints = ({ cpuId, ph, tphMemType }: Memory.DmaHandleHints): DataView => {
+  const view = NewerMemoryLayout.DmahInitAttr.allocate()
+  const mask = NewerMemoryLayout.dmahInitMask
+  NewerMemoryLayout.DmahInitAttr.write(view, {
+    compMask: (cpuId === undefined ? 0 : mask.cpuId) | (ph === undefined ? 0 : mask.ph) |
+      (tphMemType === undefined ? 0 : mask.tphMemType),
+    cpuId: cpuId ?? 0,
+    ph: ph ?? 0,
+    tphMemType: NewerMemoryLayout.tphMemTypes[tphMemType ?? "volatile"]
+  })
+  return view
+}

@@ -1,0 +1,181 @@
+/**
+ * How every memory region is made and released, whatever its memory is.
+ *
+ * @since 0.1.0
+ */
+import type * as CreationSite from "@effect-rdma/core/CreationSite"
+import * as Errno from "@effect-rdma/core/Errno"
+import type * as Ledger from "@effect-rdma/core/Ledger"
+import * as NativeMemory from "@effect-rdma/core/NativeMemory"
+import * as NativeReason from "@effect-rdma/core/NativeReason"
+import * as Resource from "@effect-rdma/core/Resource"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import { markAsUntransferable } from "node:worker_threads"
+import * as AccessFlags from "../AccessFlags.ts"
+import * as DeviceContext from "../DeviceContext.ts"
+import type * as DeviceMemory from "../DeviceMemory.ts"
+import type * as DmaBuffer from "../DmaBuffer.ts"
+import type * as DmaHandle from "../DmaHandle.ts"
+import * as MemoryAttributes from "../MemoryAttributes.ts"
+import type { MemoryRegion, Raw } from "../MemoryRegion.ts"
+import type * as Memory from "../operations/Memory.ts"
+import type * as ProtectionDomain from "../ProtectionDomain.ts"
+import { VerbsError } from "../VerbsError.ts"
+import * as OwnedMemory from "./ownedMemory.ts"
+
+type Registering = typeof MemoryAttributes.Registering.Type
+
+/** A registration, the memory of it, and the pages where they are its own. */
+export interface Acquired {
+  readonly registration: Memory.Registration
+  readonly bytes: Uint8Array<ArrayBuffer>
+  readonly mapping: NativeMemory.Mapping | undefined
+}
+
+/** What {@link make} needs. */
+export interface Making {
+  readonly domain: ProtectionDomain.AnyDomain
+  readonly site: CreationSite.CreationSite | undefined
+  readonly call: keyof typeof releases
+  readonly access: AccessFlags.AccessFlags
+  readonly iova?: bigint | undefined
+  readonly dmaHandle?: DmaHandle.DmaHandle | undefined
+  readonly parent?: DeviceMemory.DeviceMemory | DmaBuffer.DmaBuffer
+  /** What the memory goes with, perhaps of another device. */
+  readonly owner?: Resource.Any | undefined
+  readonly acquire: Effect.Effect<Acquired, VerbsError>
+}
+
+/** How each region is released. */
+const releases = {
+  ibv_reg_mr: "ibv_dereg_mr",
+  ibv_reg_mr_iova: "ibv_dereg_mr",
+  ibv_reg_mr_ex: "ibv_dereg_mr",
+  ibv_reg_dmabuf_mr: "ibv_dereg_mr",
+  ibv_reg_dm_mr: "ibv_dereg_mr",
+  ibv_reg_buf_mr: "ibv_dereg_mr",
+  ibv_alloc_null_mr: "ibv_dereg_mr",
+  ibv_import_mr: "ibv_unimport_mr"
+} as const
+
+/** A region, with its release and its parents. Fails with `EINVAL` before any call for access that no kernel allows. */
+export const make = (
+  { access, acquire, call, dmaHandle, domain, iova, owner, parent, site }: Making
+): Effect.Effect<MemoryRegion, VerbsError, Scope.Scope> => {
+  const others = [dmaHandle, parent].filter((handle) => handle !== undefined)
+  const { context } = domain
+  const isImport = call === "ibv_import_mr"
+  const ensured = Effect.all([
+    AccessFlags.ensureAllowed(call, access),
+    ...others.map((handle) => DeviceContext.ensureSame(call, domain, handle))
+  ], { discard: true })
+  const pair: Ledger.Pair = [call, releases[call]]
+  return Effect.suspend(() => {
+    let made: Acquired
+    return Resource.make({
+      kind: "MemoryRegion",
+      pair,
+      site,
+      parents: owner === undefined ? [domain, ...others] : [domain, ...others, owner],
+      cannotRefuse: isImport,
+      goneWithDevice: true,
+      acquire: Effect.map(Effect.andThen(ensured, acquire), (acquired): Raw => {
+        made = acquired
+        return { mr: acquired.registration.mr, mapping: acquired.mapping, lent: [acquired.bytes] }
+      }),
+      release: (raw) =>
+        isImport
+          ? context.verbs.unimportMr(raw.mr)
+          // When this fails, the pages stay mapped: the device may still use them. That goes for EIO too, which a device
+          // that is still there can cause as well.
+          : Effect.map(context.verbs.deregMr(raw.mr), () => raw.mapping?.unmap()),
+      fields: ({ mapping }, self) => {
+        if (mapping !== undefined) OwnedMemory.own(mapping.bytes.buffer, self)
+        return {
+          context,
+          domain,
+          bytes: made.bytes,
+          access,
+          ...stateOf(made.registration, access, iova),
+          usable: true
+        }
+      }
+    })
+  })
+}
+
+/** What a handle tells of a registration. */
+export const stateOf = (
+  { addr, handle, length, lkey, rkey }: Memory.Registration,
+  access: AccessFlags.AccessFlags,
+  iova: bigint | undefined
+) => ({ address: iova ?? (access.includes("zeroBased") ? 0n : addr), length, handle, lkey, rkey })
+
+/** The function that registers memory of the process, by what it is registered with. */
+export const userMemory = (dmaHandle: DmaHandle.DmaHandle | undefined, { access, iova }: Registering) =>
+  ({
+    call: dmaHandle !== undefined ? "ibv_reg_mr_ex" : iova !== undefined ? "ibv_reg_mr_iova" : "ibv_reg_mr",
+    access,
+    iova,
+    dmaHandle
+  }) as const
+
+/** Registers memory of the process. */
+export const registerBytes = (
+  domain: ProtectionDomain.AnyDomain,
+  bytes: Uint8Array<ArrayBuffer>,
+  { access, iova }: Registering,
+  dmaHandle: DmaHandle.DmaHandle | undefined
+): Effect.Effect<Memory.Registration, VerbsError> =>
+  Effect.suspend(() => {
+    const { verbs } = domain.context
+    const pd = Resource.raw(domain)
+    if (dmaHandle !== undefined) {
+      return verbs.regMrEx(pd, {
+        length: BigInt(bytes.length),
+        access,
+        bytes,
+        dmah: Resource.raw(dmaHandle),
+        ...(iova === undefined ? {} : { iova })
+      })
+    }
+    return iova === undefined ? verbs.regMr(pd, bytes, access) : verbs.regMrIova(pd, bytes, iova, access)
+  })
+
+/** Pages of their own, or `ENOMEM`. */
+export const map = (length: number): Effect.Effect<NativeMemory.Mapping, VerbsError> =>
+  Effect.suspend(() => {
+    try {
+      return Effect.succeed(NativeMemory.map(length))
+    } catch (cause) {
+      if (!(cause instanceof RangeError)) throw cause
+      const reason = NativeReason.fromErrno(Errno.numberOf("ENOMEM"))
+      return Effect.fail(new VerbsError({ call: "mmap", reason, input: { length }, hint: cause.message }))
+    }
+  })
+
+const none = new Uint8Array(0)
+
+/** A registration of what is not memory of the process. */
+export const withoutBytes = (registering: Effect.Effect<Memory.Registration, VerbsError>) =>
+  Effect.map(registering, (registration): Acquired => ({ registration, bytes: none, mapping: undefined }))
+
+/** Bytes that can be lent; from then on nobody can detach their buffer. */
+export const decodeBytes = (bytes: Uint8Array): Effect.Effect<Uint8Array<ArrayBuffer>, Schema.SchemaError> =>
+  Effect.map(Schema.decodeEffect(MemoryAttributes.Bytes)(bytes), () => {
+    if (!isFixed(bytes)) throw new TypeError("unreachable: refused by the schema")
+    // Memory with an owner is detached by that one.
+    if (OwnedMemory.ownerOf(bytes.buffer) === undefined) {
+      markAsUntransferable(bytes.buffer)
+      MemoryAttributes.markAsOurs(bytes.buffer)
+    }
+    return bytes
+  })
+
+const isFixed = (bytes: Uint8Array): bytes is Uint8Array<ArrayBuffer> => bytes.buffer instanceof ArrayBuffer
+
+/** An `EINVAL` before any call. */
+export const invalid = (call: string, hint: string, input: VerbsError["input"] = {}): VerbsError =>
+  new VerbsError({ call, reason: NativeReason.fromErrno(Errno.numberOf("EINVAL")), input, hint })

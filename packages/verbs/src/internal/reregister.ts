@@ -1,0 +1,81 @@
+/**
+ * Changing a memory region in place.
+ *
+ * @since 0.1.0
+ */
+import * as Resource from "@effect-rdma/core/Resource"
+import * as Effect from "effect/Effect"
+import * as AccessFlags from "../AccessFlags.ts"
+import * as DeviceContext from "../DeviceContext.ts"
+import type { MemoryRegion } from "../MemoryRegion.ts"
+import type * as ProtectionDomain from "../ProtectionDomain.ts"
+import type { VerbsError } from "../VerbsError.ts"
+import { invalid, stateOf } from "./memoryRegion.ts"
+import * as OwnedMemory from "./ownedMemory.ts"
+
+type Mutable<A> = { -readonly [K in keyof A]: A[K] }
+
+/** Calls `ibv_rereg_mr` and lets the handle tell what came of it. */
+export const change = Effect.fnUntraced(function*(
+  self: MemoryRegion,
+  domain: ProtectionDomain.AnyDomain,
+  bytes: Uint8Array<ArrayBuffer> | undefined,
+  access: AccessFlags.AccessFlags | undefined
+): Effect.fn.Return<void, VerbsError> {
+  const call = "ibv_rereg_mr"
+  const from = self.domain
+  if (!self.usable) return yield* invalid(call, "An earlier ibv_rereg_mr left the region broken: make another one")
+  if (bytes === undefined && access === undefined && domain === from) {
+    return yield* invalid(call, "Nothing to change: give a domain, bytes or access")
+  }
+  if (bytes !== undefined && OwnedMemory.ownerOf(bytes.buffer) !== undefined) {
+    return yield* invalid(call, "The bytes go with another handle: register them as a region of their own")
+  }
+  yield* AccessFlags.ensureAllowed(call, access ?? self.access)
+  yield* DeviceContext.ensureSame(call, self, domain)
+  const raw = Resource.raw(self)
+  const writable: Mutable<MemoryRegion> = self
+  const run = Effect.tapError(
+    Effect.suspend(() =>
+      self.context.verbs.reregMr(raw.mr, {
+        ...(domain === from ? {} : { pd: Resource.raw(domain) }),
+        ...(bytes === undefined ? {} : { bytes }),
+        ...(access === undefined ? {} : { access })
+      })
+    ),
+    (error) =>
+      Effect.sync(() => {
+        if (unchanged.has(String(error.input["code"]))) return
+        // The device may use either memory from now on.
+        if (bytes !== undefined) raw.lent = [...raw.lent, bytes]
+        writable.usable = false
+      })
+  )
+  const registration = yield* Resource.withLease(
+    self,
+    Resource.withLease(
+      from,
+      Resource.withLease(
+        domain,
+        Effect.map(run, (registration) => {
+          if (domain !== from) Resource.move(self, from, domain)
+          return registration
+        })
+      )
+    )
+  )
+  writable.domain = domain
+  if (access !== undefined) writable.access = access
+  Object.assign(writable, {
+    ...stateOf(registration, self.access, undefined),
+    ...(bytes === undefined ? { address: self.address } : { bytes })
+  })
+  if (bytes !== undefined) {
+    raw.lent = [bytes]
+    raw.mapping?.unmap()
+    raw.mapping = undefined
+  }
+})
+
+// A failure without a code is one that never reached C.
+const unchanged = new Set(["undefined", "IBV_REREG_MR_ERR_INPUT", "IBV_REREG_MR_ERR_DONT_FORK_NEW"])
