@@ -13,6 +13,7 @@ import * as Layer from "effect/Layer"
 import * as Ffi from "./internal/ffi.ts"
 import type * as Address from "./operations/Address.ts"
 import type * as Completion from "./operations/Completion.ts"
+import type * as CompletionCounter from "./operations/CompletionCounter.ts"
 import type * as Device from "./operations/Device.ts"
 import type * as Domain from "./operations/Domain.ts"
 import type * as Events from "./operations/Events.ts"
@@ -34,6 +35,7 @@ export interface Operations
     Address.Operations,
     Memory.Operations,
     Completion.Operations,
+    CompletionCounter.Operations,
     Events.Operations,
     Steering.Operations,
     Queue.Operations

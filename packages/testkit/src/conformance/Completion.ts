@@ -8,6 +8,7 @@ import * as Resource from "@effect-rdma/core/Resource"
 import * as AsyncEvent from "@effect-rdma/verbs/AsyncEvent"
 import * as AsyncEvents from "@effect-rdma/verbs/AsyncEvents"
 import * as CompletionChannel from "@effect-rdma/verbs/CompletionChannel"
+import * as CompletionCounter from "@effect-rdma/verbs/CompletionCounter"
 import * as CompletionQueue from "@effect-rdma/verbs/CompletionQueue"
 import * as DeviceContext from "@effect-rdma/verbs/DeviceContext"
 import * as ParentDomain from "@effect-rdma/verbs/ParentDomain"
@@ -43,8 +44,8 @@ export interface CompletionLane<Others = never> extends Lane.Lane<Verbs.Verbs | 
   readonly moderation: boolean
   /** Whether extended queues report timestamps, VLANs, flow tags and tag matching. */
   readonly timestamps: boolean
-  /** How the device refuses not to watch for an overrun; `undefined` when it can. */
-  readonly refusesIgnoreOverrun: "EINVAL" | "EOPNOTSUPP" | undefined
+  /** Whether the device can be told not to watch for an overrun. */
+  readonly ignoreOverrun: boolean
   /** Whether the provider has parent domains. */
   readonly parentDomains: boolean
   /** Whether the library has `ibv_exp_create_res_domain`. */
@@ -119,6 +120,13 @@ export const suite = <Others = never>(lane: CompletionLane<Others>): void => {
         assert.strictEqual(queue.channel, undefined)
         assert.strictEqual(queue.context, context)
       }
+    }))
+
+  it("the room of a queue is a power of two, less one", () =>
+    Effect.gen(function*() {
+      const context = yield* open
+      const rooms = yield* Effect.forEach([1, 2, 3, 16, 100], (cqe) => CompletionQueue.make(context, { cqe }))
+      assert.deepStrictEqual(rooms.map(({ cqe }) => cqe), [1, 3, 3, 31, 127])
     }))
 
   it("the largest completion queue of the device is made, and one more place is EINVAL", () =>
@@ -319,8 +327,8 @@ export const suite = <Others = never>(lane: CompletionLane<Others>): void => {
   it("an extended queue ignores overruns where the device can", () =>
     Effect.gen(function*() {
       const make = CompletionQueue.makeExtended(yield* open, { cqe: 1, ignoreOverrun: true })
-      if (lane.refusesIgnoreOverrun === undefined) yield* make
-      else assertReason(yield* Effect.flip(make), "ibv_create_cq_ex", lane.refusesIgnoreOverrun)
+      if (lane.ignoreOverrun) yield* make
+      else assertReason(yield* Effect.flip(make), "ibv_create_cq_ex", "EOPNOTSUPP")
     }))
 
   it("an extended queue beyond the device is EINVAL", () =>
@@ -416,6 +424,17 @@ export const suite = <Others = never>(lane: CompletionLane<Others>): void => {
         )
       })
   )
+
+  it("a library or device without completion counters says EOPNOTSUPP", () =>
+    Effect.gen(function*() {
+      const context = yield* open
+      assertReason(yield* Effect.flip(CompletionCounter.make(context)), "ibv_create_comp_cntr", "EOPNOTSUPP")
+      assertReason(
+        yield* Effect.flip(CompletionCounter.capabilities(context)),
+        "ibv_query_comp_cntr_caps",
+        "EOPNOTSUPP"
+      )
+    }))
 
   // ---------------------------------------------------------------------------
   // Asynchronous events

@@ -4,6 +4,7 @@ import type { Umad } from "@effect-rdma/umad/Umad"
 import type { UmadError } from "@effect-rdma/umad/UmadError"
 import type * as Address from "@effect-rdma/verbs/operations/Address"
 import type * as Completion from "@effect-rdma/verbs/operations/Completion"
+import type * as CompletionCounter from "@effect-rdma/verbs/operations/CompletionCounter"
 import type * as Device from "@effect-rdma/verbs/operations/Device"
 import type * as Domain from "@effect-rdma/verbs/operations/Domain"
 import type * as Events from "@effect-rdma/verbs/operations/Events"
@@ -81,6 +82,19 @@ const completionCalls = {
   awaitCqEvent: "poll",
   startPoll: "ibv_start_poll"
 } as const satisfies Table<Completion.Operations>
+
+const completionCounterCalls = {
+  queryCompCntrCaps: "ibv_query_comp_cntr_caps",
+  createCompCntr: "ibv_create_comp_cntr",
+  destroyCompCntr: "ibv_destroy_comp_cntr",
+  setCompCntr: "ibv_set_comp_cntr",
+  setErrCompCntr: "ibv_set_err_comp_cntr",
+  incCompCntr: "ibv_inc_comp_cntr",
+  incErrCompCntr: "ibv_inc_err_comp_cntr",
+  readCompCntr: "ibv_read_comp_cntr",
+  readErrCompCntr: "ibv_read_err_comp_cntr",
+  qpAttachCompCntr: "ibv_qp_attach_comp_cntr"
+} as const satisfies Table<CompletionCounter.Operations>
 
 const eventsCalls = {
   getAsyncEvent: "ibv_get_async_event",
@@ -167,6 +181,7 @@ const verbsCalls = {
   ...addressCalls,
   ...memoryCalls,
   ...completionCalls,
+  ...completionCounterCalls,
   ...eventsCalls,
   ...steeringCalls,
   ...queueCalls

@@ -2,6 +2,7 @@ import type { Operations } from "@effect-rdma/verbs/Verbs"
 import type * as Host from "./host.ts"
 import * as Address from "./verbs/address.ts"
 import * as Completion from "./verbs/completion.ts"
+import * as CompletionCounter from "./verbs/completionCounter.ts"
 import * as Device from "./verbs/device.ts"
 import * as Domain from "./verbs/domain.ts"
 import * as Events from "./verbs/events.ts"
@@ -19,6 +20,7 @@ export const make = (fabric: Host.FabricState, host: Host.HostState): Operations
     ...Address.make(state),
     ...Memory.make(state),
     ...Completion.make(state),
+    ...CompletionCounter.make(state),
     ...Events.make(state),
     ...Steering.make(state),
     ...Queue.make(state)

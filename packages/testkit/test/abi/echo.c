@@ -387,6 +387,8 @@ static struct ibv_context *make_context(struct ibv_device *of);
 
 #include "echo_memory.h"
 
+#include "echo_completion.h"
+
 /* Contexts. Below one is only what its flavour has, with traps in the slots that must not be called, and below that a
    page that cannot be read. */
 
@@ -431,6 +433,7 @@ static struct ibv_context *make_context(struct ibv_device *of) {
   context->cmd_fd = -1;
   context->async_fd = -1;
   context->num_comp_vectors = 4;
+  context->ops.req_notify_cq = (void *)req_notify_cq;
   context->abi_compat = (void *)(uintptr_t)-1;
 
   struct verbs_context *core = (void *)((char *)context - offsetof(struct verbs_context, context));
@@ -446,6 +449,7 @@ static struct ibv_context *make_context(struct ibv_device *of) {
     core->query_port = query_port;
     provide_memory(core);
     set_steering(core);
+    provide_completion(core);
     break;
   case OLD_RDMA_CORE:
     core->sz = OLD_SIZE;
@@ -466,6 +470,7 @@ static struct ibv_context *make_context(struct ibv_device *of) {
 
 static void free_context(struct ibv_context *context) {
   enum flavour flavour = context->device - devices;
+  close_async(context);
   munmap((char *)context - below[flavour] - page(), 2 * page());
 }
 

@@ -16,7 +16,7 @@ const roce: CompletionConformance.CompletionLane<Fabric.Fabric | Fabric.Seams> =
   ...verbsOnFabric,
   moderation: false,
   timestamps: false,
-  refusesIgnoreOverrun: "EINVAL",
+  ignoreOverrun: false,
   parentDomains: false,
   ...events("rxe0")
 }
@@ -25,7 +25,7 @@ const infiniBand: CompletionConformance.CompletionLane<Fabric.Fabric | Fabric.Se
   ...verbsOnInfiniBandFabric,
   moderation: true,
   timestamps: true,
-  refusesIgnoreOverrun: undefined,
+  ignoreOverrun: true,
   parentDomains: true,
   ...events("mlx5_0")
 }

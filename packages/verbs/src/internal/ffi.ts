@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import type { Operations } from "../Verbs.ts"
 import * as Address from "./ffi/address.ts"
 import * as Completion from "./ffi/completion.ts"
+import * as CompletionCounter from "./ffi/completionCounter.ts"
 import * as Device from "./ffi/device.ts"
 import * as Domain from "./ffi/domain.ts"
 import * as Events from "./ffi/events.ts"
@@ -32,6 +33,7 @@ export const make = Effect.fnUntraced(function*(
     ...Queue.make(library),
     ...Memory.make(library),
     ...Completion.make(library),
+    ...CompletionCounter.make(library),
     ...Steering.make(),
     ...Events.make(library)
   }))

@@ -249,8 +249,7 @@ const refuseExtended = (
   domain: DomainState | undefined
 ): Errno.ErrnoName | undefined => {
   if (description.provider === "mlx5") return domain?.kind === "ProtectionDomain" ? "EINVAL" : undefined
-  if (!wcFlags.every((flag) => ofRxe.has(flag))) return "EOPNOTSUPP"
-  return ignoreOverrun ? "EINVAL" : undefined
+  return ignoreOverrun || !wcFlags.every((flag) => ofRxe.has(flag)) ? "EOPNOTSUPP" : undefined
 }
 
 /** What the flags of the queue let through. */
