@@ -14,6 +14,7 @@ import * as DeviceContext from "./DeviceContext.ts"
 import type * as FlowAction from "./FlowAction.ts"
 import * as FlowAttributes from "./FlowAttributes.ts"
 import type * as FlowSpecification from "./FlowSpecification.ts"
+import type * as QueuePair from "./QueuePair.ts"
 import type { VerbsError } from "./VerbsError.ts"
 
 /**
@@ -24,17 +25,8 @@ import type { VerbsError } from "./VerbsError.ts"
  */
 export interface Flow extends Resource.Resource<"Flow", Pointer.Pointer<"ibv_flow">> {
   readonly context: DeviceContext.DeviceContext
+  readonly queuePair: QueuePair.QueuePair
   readonly attributes: FlowAttributes.FlowAttributes
-}
-
-/**
- * What a flow can lead to.
- *
- * @category models
- * @since 0.1.0
- */
-export interface QueuePair extends Resource.Resource<"QueuePair", Pointer.Pointer<"ibv_qp">> {
-  readonly context: DeviceContext.DeviceContext
 }
 
 /**
@@ -48,8 +40,9 @@ export interface QueuePair extends Resource.Resource<"QueuePair", Pointer.Pointe
  *
  * ```ts
  * import { Flow } from "@effect-rdma/verbs"
+ * import type { QueuePair } from "@effect-rdma/verbs"
  *
- * const https = (queuePair: Flow.QueuePair) =>
+ * const https = (queuePair: QueuePair.QueuePair<"rawPacket">) =>
  *   Flow.make(queuePair, {
  *     port: 1,
  *     specs: [
@@ -64,7 +57,7 @@ export interface QueuePair extends Resource.Resource<"QueuePair", Pointer.Pointe
  * @since 0.1.0
  */
 export const make = (
-  queuePair: QueuePair,
+  queuePair: QueuePair.QueuePair,
   attributes: FlowAttributes.Input
 ): Effect.Effect<Flow, VerbsError | Schema.SchemaError, Scope.Scope> => {
   const site = CreationSite.capture(make)
@@ -86,7 +79,7 @@ export const make = (
         )
       ),
       release: context.verbs.destroyFlow,
-      fields: () => ({ context, attributes })
+      fields: () => ({ context, queuePair, attributes })
     })
   })
 }

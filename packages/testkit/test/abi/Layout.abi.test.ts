@@ -8,6 +8,7 @@ import * as Struct from "@effect-rdma/core/Struct"
 import * as TransportType from "@effect-rdma/core/TransportType"
 import * as CmEvent from "@effect-rdma/rdmacm/CmEvent"
 import * as PortSpace from "@effect-rdma/rdmacm/PortSpace"
+import * as AccessFlags from "@effect-rdma/verbs/AccessFlags"
 import { assert, describe, it } from "@effect/vitest"
 import * as linux from "../../../core/src/internal/linux.ts"
 import * as rdmacm from "../../../rdmacm/src/internal/Layout.ts"
@@ -16,6 +17,8 @@ import * as codec from "../../../verbs/src/internal/codec.ts"
 import * as deviceCodec from "../../../verbs/src/internal/deviceCodec.ts"
 import * as extendedDevice from "../../../verbs/src/internal/ExtendedDeviceLayout.ts"
 import * as verbs from "../../../verbs/src/internal/Layout.ts"
+import * as memoryCodec from "../../../verbs/src/internal/memoryCodec.ts"
+import * as memory from "../../../verbs/src/internal/MemoryLayout.ts"
 import * as steeringCodec from "../../../verbs/src/internal/steeringCodec.ts"
 import * as steering from "../../../verbs/src/internal/SteeringLayout.ts"
 import * as Compiler from "./Compiler.ts"
@@ -24,7 +27,7 @@ import * as Expectation from "./Expectation.ts"
 const isStruct = (value: unknown): value is Struct.Struct<Struct.Fields> =>
   typeof value === "object" && value !== null && "fields" in value && "size" in value
 
-const layouts = [verbs, extendedDevice, steering, rdmacm, umad].flatMap((module) =>
+const layouts = [verbs, extendedDevice, steering, memory, rdmacm, umad].flatMap((module) =>
   Object.values<unknown>(module).filter(isStruct)
 )
 
@@ -71,6 +74,33 @@ const enumerations: { readonly [name: string]: { readonly [name: string]: number
     RDMA_PS_TCP: PortSpace.toNative("tcp"),
     RDMA_PS_UDP: PortSpace.toNative("udp"),
     RDMA_PS_IB: PortSpace.toNative("ib")
+  },
+  ibv_access_flags: {
+    IBV_ACCESS_LOCAL_WRITE: AccessFlags.bits.localWrite,
+    IBV_ACCESS_REMOTE_WRITE: AccessFlags.bits.remoteWrite,
+    IBV_ACCESS_REMOTE_READ: AccessFlags.bits.remoteRead,
+    IBV_ACCESS_REMOTE_ATOMIC: AccessFlags.bits.remoteAtomic,
+    IBV_ACCESS_MW_BIND: AccessFlags.bits.mwBind,
+    IBV_ACCESS_ZERO_BASED: AccessFlags.bits.zeroBased,
+    IBV_ACCESS_ON_DEMAND: AccessFlags.bits.onDemand,
+    IBV_ACCESS_HUGETLB: AccessFlags.bits.hugetlb,
+    IBV_ACCESS_RELAXED_ORDERING: AccessFlags.bits.relaxedOrdering
+  },
+  ibv_rereg_mr_flags: {
+    IBV_REREG_MR_CHANGE_TRANSLATION: memoryCodec.rereg.translation,
+    IBV_REREG_MR_CHANGE_PD: memoryCodec.rereg.pd,
+    IBV_REREG_MR_CHANGE_ACCESS: memoryCodec.rereg.access
+  },
+  ibv_rereg_mr_err_code: memoryCodec.reregCodes,
+  ib_uverbs_advise_mr_advice: {
+    IBV_ADVISE_MR_ADVICE_PREFETCH: memoryCodec.advices.prefetch,
+    IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE: memoryCodec.advices.prefetchWrite,
+    IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT: memoryCodec.advices.prefetchNoFault,
+    IBV_ADVISE_MR_FLAG_FLUSH: memoryCodec.adviseFlush
+  },
+  ibv_mw_type: {
+    IBV_MW_TYPE_1: 1,
+    IBV_MW_TYPE_2: 2
   },
   ibv_link_layer: {
     IBV_LINK_LAYER_UNSPECIFIED: LinkLayer.toNative("unspecified"),
