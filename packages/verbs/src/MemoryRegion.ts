@@ -62,8 +62,8 @@ export interface MemoryRegion extends Resource.Resource<"MemoryRegion", Raw> {
  *
  * Blocks while the kernel pins the pages, in the order of 0.1 ms for a MiB. Fails with `ENOMEM` when there is no memory or
  * the limit of locked memory is reached (the hint tells it), with `EPERM` when that limit is 0, with `EINVAL` before any
- * call when `remoteWrite` or `remoteAtomic` come without `localWrite`, and with `EOPNOTSUPP` for access that the device
- * does not have. With a `dmaHandle` it is `ibv_reg_mr_ex` (rdma-core 59 or newer).
+ * call when `remoteWrite` or `remoteAtomic` come without `localWrite`, and with `EINVAL` or `EOPNOTSUPP` for access that the
+ * device does not have. With a `dmaHandle` it is `ibv_reg_mr_ex` (rdma-core 59 or newer).
  *
  * ```ts
  * import { MemoryRegion } from "@effect-rdma/verbs"
@@ -306,7 +306,7 @@ export { import_ as import }
  *
  * The input of an error tells the `code` of `enum ibv_rereg_mr_err_code`: after `IBV_REREG_MR_ERR_INPUT` and
  * `IBV_REREG_MR_ERR_DONT_FORK_NEW` the region is what it was, after the others it is not `usable` and its scope still
- * deregisters it. Fails with `EOPNOTSUPP` where the provider cannot, as Soft-RoCE before Linux 6.5. No work request may name
+ * deregisters it. Fails with `EOPNOTSUPP` where the provider cannot, as Soft-RoCE; the region is then what it was. No work request may name
  * the region meanwhile.
  *
  * @category combinators

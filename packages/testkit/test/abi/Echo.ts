@@ -111,7 +111,7 @@ export interface EchoLane extends Lane.Lane<Verbs.Verbs> {
  * One provider for the tests of a `describe`: after each of them nothing of it is alive, and every scripted failure has
  * happened.
  */
-export const lane = (): EchoLane => {
+export const lane = (flags: ReadonlyArray<string> = []): EchoLane => {
   const scope = Scope.makeUnsafe()
   let made: Echo | undefined
   const echo = (): Echo => {
@@ -120,7 +120,7 @@ export const lane = (): EchoLane => {
   }
   const state = () => ({ live: echo().live(), armed: echo().armed() })
   beforeAll(async () => {
-    made = await Effect.runPromise(Effect.provideService(make, Scope.Scope, scope))
+    made = await Effect.runPromise(Effect.provideService(makeWith(flags), Scope.Scope, scope))
   })
   afterEach(() => {
     const left = state()

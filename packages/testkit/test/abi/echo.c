@@ -587,6 +587,7 @@ int ibv_close_device(struct ibv_context *context) {
   op("close_device");
   ADDRESS("context", context);
   if (scripted("close_device", &result, entry_errno)) return result;
+  if (context->cmd_fd >= 0) close(context->cmd_fd); /* an imported one */
   live--;
   free_context(context);
   return 0;

@@ -45,7 +45,8 @@ export const change = Effect.fnUntraced(function*(
     ),
     (error) =>
       Effect.sync(() => {
-        if (unchanged.has(String(error.input["code"]))) return
+        // A provider without the call has touched nothing, whatever the code says.
+        if (error.reason._tag === "EOPNOTSUPP" || unchanged.has(String(error.input["code"]))) return
         // The device may use either memory from now on.
         if (bytes !== undefined) raw.lent = [...raw.lent, bytes]
         writable.usable = false

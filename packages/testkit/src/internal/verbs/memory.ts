@@ -191,8 +191,8 @@ export const make = (state: VerbsState): Memory.Operations => {
         const region = regions.get(call, mr)
         const { device } = region
         const { provider } = device.description
-        if (provider !== "mlx5") return fail(call, "EOPNOTSUPP", { code: "IBV_REREG_MR_ERR_INPUT" })
         const code = "IBV_REREG_MR_ERR_CMD"
+        if (provider !== "mlx5") return fail(call, "EOPNOTSUPP", { code })
         if (!device.plugged) return fail(call, "EIO", { code })
         const refused = access === undefined ? undefined : refuseAccess(provider, access)
         if (refused !== undefined) return fail(call, refused, { code })
@@ -411,7 +411,7 @@ const refuseAccess = (provider: Provider, access: AccessFlags.AccessFlags): Errn
   const has = (flag: AccessFlags.AccessFlag) => access.includes(flag)
   if ((has("remoteWrite") || has("remoteAtomic")) && !has("localWrite")) return "EINVAL"
   if (has("flushGlobal") || has("flushPersistent")) return "EINVAL"
-  return has("onDemand") && provider === "rxe" ? "EOPNOTSUPP" : undefined
+  return has("onDemand") && provider === "rxe" ? "EINVAL" : undefined
 }
 
 /** rxe gives a region that no peer may touch no remote key. */
