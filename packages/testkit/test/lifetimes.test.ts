@@ -10,6 +10,9 @@ import { Fabric, Faults } from "@effect-rdma/testkit"
 import { CaDeviceList, Umad, UmadCa, UmadLibrary, UmadPort } from "@effect-rdma/umad"
 import {
   AddressHandle,
+  AsyncEvents,
+  CompletionChannel,
+  CompletionQueue,
   DeviceContext,
   DeviceList,
   ParentDomain,
@@ -36,6 +39,9 @@ const Kind = Schema.Literals([
   "AddressHandle",
   "ReceivedAddressHandle",
   "ResourceDomain",
+  "CompletionChannel",
+  "CompletionQueue",
+  "ExtendedCompletionQueue",
   "EventChannel",
   "CmId",
   "UmadLibrary",
@@ -92,6 +98,9 @@ interface World {
   readonly protectionDomains: Array<PD.ProtectionDomain>
   readonly threadDomains: Array<ThreadDomain.ThreadDomain>
   readonly domains: Array<PD.AnyDomain>
+  readonly resourceDomains: Array<ResourceDomain.ResourceDomain>
+  readonly completionChannels: Array<CompletionChannel.CompletionChannel>
+  readonly completionQueues: Array<CompletionQueue.CompletionQueue>
   readonly channels: Array<EventChannel.EventChannel>
   readonly libraries: Array<UmadLibrary.UmadLibrary>
   readonly scopes: Array<Scope.Closeable>
@@ -170,8 +179,30 @@ const make = (
       return onParent(
         context,
         (context) =>
-          ResourceDomain.make(context, step.other % 2 === 0 ? { threadModel: "single" } : { msgModel: "lowLatency" })
+          kept(
+            world.resourceDomains,
+            ResourceDomain.make(context, step.other % 2 === 0 ? { threadModel: "single" } : { msgModel: "lowLatency" })
+          )
       )
+    case "CompletionChannel":
+      return onParent(context, (context) => kept(world.completionChannels, CompletionChannel.make(context)))
+    case "CompletionQueue": {
+      // Of the same context, so that most are made.
+      const channel = pick(world.completionChannels, step.other)
+      return onParent(channel?.context ?? context, (context) =>
+        kept(
+          world.completionQueues,
+          CompletionQueue.make(context, { cqe: 4, ...(channel === undefined ? {} : { channel }) })
+        ))
+    }
+    case "ExtendedCompletionQueue": {
+      const domain = pick(world.resourceDomains, step.parent)
+      return onParent(domain?.context ?? context, (context) =>
+        kept(
+          world.completionQueues,
+          CompletionQueue.makeExtended(context, { cqe: 4, ...(domain === undefined ? {} : { domain }) })
+        ))
+    }
     case "EventChannel":
       return kept(world.channels, EventChannel.make())
     case "CmId":
@@ -219,10 +250,19 @@ const run = (
   }
   if ("waitForEvent" in step) {
     const channel = pick(world.channels, step.waitForEvent)
-    // On a fiber of its own: only a release or the end of the program wakes it.
-    return channel === undefined
-      ? Effect.void
-      : Effect.asVoid(Effect.forkChild(noting(world, EventChannel.next(channel)), { startImmediately: true }))
+    const completions = pick(world.completionChannels, step.waitForEvent)
+    const context = pick(world.contexts, step.waitForEvent)
+    const waits: ReadonlyArray<Effect.Effect<unknown, unknown>> = [
+      ...(channel === undefined ? [] : [EventChannel.next(channel)]),
+      ...(completions === undefined ? [] : [CompletionChannel.next(completions)]),
+      ...(context === undefined ? [] : [AsyncEvents.next(context)])
+    ]
+    // On fibers of their own: only a release, an unplugged device or the end of the program wakes them.
+    return Effect.forEach(
+      waits,
+      (wait) => Effect.forkChild(noting(world, wait), { startImmediately: true }),
+      { discard: true }
+    )
   }
   if (world.unplugged.has(step.unplug)) return Effect.void
   world.unplugged.add(step.unplug)
@@ -265,6 +305,9 @@ const runProgram = Effect.fnUntraced(function*({ faults, interruptAfter, slow, s
     protectionDomains: [],
     threadDomains: [],
     domains: [],
+    resourceDomains: [],
+    completionChannels: [],
+    completionQueues: [],
     channels: [],
     libraries: [],
     scopes: [root],
@@ -338,6 +381,6 @@ describe("lifetimes", () => {
     const { acquired, ...others } = statistics
     for (const [name, count] of Object.entries(others)) assert.isAbove(count, 100, name)
     for (const [call, count] of acquired) assert.isAbove(count, 50, call)
-    assert.strictEqual(acquired.size, 14)
+    assert.strictEqual(acquired.size, 18)
   })
 })
