@@ -10,6 +10,7 @@ import * as Resource from "@effect-rdma/core/Resource"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
+import type * as Semaphore from "effect/Semaphore"
 import * as AccessFlags from "./AccessFlags.ts"
 import type * as DeviceContext from "./DeviceContext.ts"
 import type * as DeviceMemory from "./DeviceMemory.ts"
@@ -29,6 +30,7 @@ import type { VerbsError } from "./VerbsError.ts"
  */
 export interface Raw {
   readonly mr: Pointer.Pointer<"ibv_mr">
+  readonly changes: Semaphore.Semaphore
   mapping: NativeMemory.Mapping | undefined
   lent: ReadonlyArray<Uint8Array>
 }
@@ -325,7 +327,7 @@ export const rereg = (
       changes.bytes === undefined ? Effect.undefined : Making.decodeBytes(changes.bytes),
       changes.access === undefined ? Effect.undefined : Schema.decodeEffect(AccessFlags.AccessFlags)(changes.access)
     ]),
-    ([bytes, access]) => Effect.uninterruptible(Reregister.change(self, changes.domain ?? self.domain, bytes, access))
+    ([bytes, access]) => Effect.uninterruptible(Reregister.change(self, changes.domain, bytes, access))
   )
 
 /**

@@ -12,6 +12,7 @@ import * as Resource from "@effect-rdma/core/Resource"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
+import * as Semaphore from "effect/Semaphore"
 import { markAsUntransferable } from "node:worker_threads"
 import * as AccessFlags from "../AccessFlags.ts"
 import * as DeviceContext from "../DeviceContext.ts"
@@ -83,7 +84,8 @@ export const make = (
       goneWithDevice: true,
       acquire: Effect.map(Effect.andThen(ensured, acquire), (acquired): Raw => {
         made = acquired
-        return { mr: acquired.registration.mr, mapping: acquired.mapping, lent: [acquired.bytes] }
+        const { bytes, mapping, registration: { mr } } = acquired
+        return { mr, changes: Semaphore.makeUnsafe(1), mapping, lent: [bytes] }
       }),
       release: (raw) =>
         isImport

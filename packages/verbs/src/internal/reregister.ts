@@ -15,8 +15,21 @@ import * as OwnedMemory from "./ownedMemory.ts"
 
 type Mutable<A> = { -readonly [K in keyof A]: A[K] }
 
-/** Calls `ibv_rereg_mr` and lets the handle tell what came of it. */
-export const change = Effect.fnUntraced(function*(
+/**
+ * Calls `ibv_rereg_mr` and lets the handle tell what came of it. One after the other: where a region is, is known only
+ * after a change.
+ */
+export const change = (
+  self: MemoryRegion,
+  domain: ProtectionDomain.AnyDomain | undefined,
+  bytes: Uint8Array<ArrayBuffer> | undefined,
+  access: AccessFlags.AccessFlags | undefined
+): Effect.Effect<void, VerbsError> =>
+  Effect.suspend(() =>
+    Resource.raw(self).changes.withPermit(Effect.suspend(() => changeAlone(self, domain ?? self.domain, bytes, access)))
+  )
+
+const changeAlone = Effect.fnUntraced(function*(
   self: MemoryRegion,
   domain: ProtectionDomain.AnyDomain,
   bytes: Uint8Array<ArrayBuffer> | undefined,

@@ -109,7 +109,9 @@ export const make = (
         const domain = domains.get(call, pd)
         const counts = imports.get(domain)
         if (counts === undefined) throw new FabricMisuse({ call, problem: "the domain was not imported" })
-        if (counts.local > 0) throw new FabricMisuse({ call, problem: "something made in the domain is left" })
+        if (counts.local > 0 && domain.device.plugged) {
+          throw new FabricMisuse({ call, problem: "something made in the domain is left" })
+        }
         domain.device.pds--
         domains.free(call, pd)
       }),

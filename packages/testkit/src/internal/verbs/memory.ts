@@ -352,7 +352,9 @@ export const make = (state: VerbsState): Memory.Operations => {
     freeBuf: (buf) =>
       Effect.sync(() => {
         const call = "ibv_free_buf"
-        if (buffers.get(call, buf).users > 0) throw new FabricMisuse({ call, problem: "a region on it is left" })
+        const { device, users } = buffers.get(call, buf)
+        // A region that went with its device is still counted, and harmless.
+        if (users > 0 && device.plugged) throw new FabricMisuse({ call, problem: "a region on it is left" })
         buffers.free(call, buf)
       }),
     exportBufDmabufFd: (buf) =>
