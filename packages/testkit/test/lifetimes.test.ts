@@ -31,6 +31,7 @@ import {
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Cause, Context, Effect, Exit, Fiber, Schema, Scope } from "effect"
 import * as Calls from "../src/internal/calls.ts"
+import { makeSteering, steeringKinds, type SteeringWorld, steeringWorld } from "./steeringKinds.ts"
 
 const Pick = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 7 }))
 
@@ -59,6 +60,7 @@ const Kind = Schema.Literals([
   "CompletionChannel",
   "CompletionQueue",
   "ExtendedCompletionQueue",
+  ...steeringKinds,
   "EventChannel",
   "CmId",
   "UmadLibrary",
@@ -119,6 +121,7 @@ interface World {
   readonly completionChannels: Array<CompletionChannel.CompletionChannel>
   readonly resourceDomains: Array<ResourceDomain.ResourceDomain>
   readonly completionQueues: Array<CompletionQueue.CompletionQueue>
+  readonly steering: SteeringWorld
   readonly channels: Array<EventChannel.EventChannel>
   readonly libraries: Array<UmadLibrary.UmadLibrary>
   readonly scopes: Array<Scope.Closeable>
@@ -271,6 +274,17 @@ const make = (
           const context = yield* DeviceContext.import(yield* DeviceContext.commandDescriptor(domain.context))
           yield* ProtectionDomain.import(context, yield* ProtectionDomain.handle(domain))
         }))
+    case "WorkQueue":
+    case "RwqIndTable":
+    case "FlowAction":
+    case "Counters":
+    case "Flow":
+    case "SpreadingPair":
+      return makeSteering(world.steering, step.make, {
+        domain,
+        queues: world.completionQueues,
+        other: step.other
+      })
     case "EventChannel":
       return kept(world.channels, EventChannel.make())
     case "CmId":
@@ -377,6 +391,7 @@ const runProgram = Effect.fnUntraced(function*({ faults, interruptAfter, slow, s
     completionChannels: [],
     resourceDomains: [],
     completionQueues: [],
+    steering: steeringWorld(),
     channels: [],
     libraries: [],
     scopes: [root],
@@ -450,6 +465,6 @@ describe("lifetimes", () => {
     const { acquired, ...others } = statistics
     for (const [name, count] of Object.entries(others)) assert.isAbove(count, 100, name)
     for (const [call, count] of acquired) assert.isAbove(count, 50, call)
-    assert.strictEqual(acquired.size, 30)
+    assert.strictEqual(acquired.size, 37)
   })
 })
