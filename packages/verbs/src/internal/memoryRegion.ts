@@ -143,7 +143,17 @@ export const registerBytes = (
         ...(iova === undefined ? {} : { iova })
       })
     }
-    return iova === undefined ? verbs.regMr(pd, bytes, access) : verbs.regMrIova(pd, bytes, iova, access)
+    return iova === undefined
+      ? verbs.regMr(pd, bytes, access)
+      : Effect.mapError(verbs.regMrIova(pd, bytes, iova, access), explainingIova)
+  })
+
+const explainingIova = (error: VerbsError): VerbsError =>
+  error.reason._tag !== "EINVAL" || error.hint !== undefined ? error : new VerbsError({
+    call: error.call,
+    reason: error.reason,
+    input: error.input,
+    hint: "The iova must be at the same place within a page as the memory"
   })
 
 /** Pages of their own, or `ENOMEM`. */
