@@ -12,12 +12,15 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type * as CompletionQueue from "./CompletionQueue.ts"
-import * as DeviceContext from "./DeviceContext.ts"
+import type * as DeviceContext from "./DeviceContext.ts"
 import * as Ece from "./Ece.ts"
+import { acquire, capOf, noRoom } from "./internal/queuePairAcquire.ts"
+import * as Connect from "./internal/queuePairConnect.ts"
 import * as Path from "./internal/queuePairPath.ts"
 import type * as Queue from "./operations/Queue.ts"
 import type * as ProtectionDomain from "./ProtectionDomain.ts"
 import * as QueuePairAttributes from "./QueuePairAttributes.ts"
+import type * as QueuePairEndpoint from "./QueuePairEndpoint.ts"
 import * as QueuePairInitAttributes from "./QueuePairInitAttributes.ts"
 import type * as QueuePairState from "./QueuePairState.ts"
 import * as QueuePairSteps from "./QueuePairSteps.ts"
@@ -246,7 +249,7 @@ export const toInit = <Type extends QueuePairType.QueuePairType>(
   attributes: QueuePairSteps.Init<NoInfer<Type>>
 ): Effect.Effect<void, VerbsError | Schema.SchemaError> =>
   Effect.flatMap(
-    Schema.decodeUnknownEffect(QueuePairSteps.init[self.qpType])(attributes, exactly),
+    Schema.decodeEffect(QueuePairSteps.init[self.qpType])(attributes, exactly),
     (attributes) => Path.modify(self, { ...attributes, qpState: "init" })
   )
 
@@ -262,7 +265,7 @@ export const toRtr = <Type extends QueuePairType.QueuePairType>(
   attributes: QueuePairSteps.Rtr<NoInfer<Type>>
 ): Effect.Effect<void, VerbsError | Schema.SchemaError> =>
   Effect.flatMap(
-    Schema.decodeUnknownEffect(QueuePairSteps.rtr[self.qpType])(attributes, exactly),
+    Schema.decodeEffect(QueuePairSteps.rtr[self.qpType])(attributes, exactly),
     (attributes) =>
       "ahAttr" in attributes && attributes.pathMtu === undefined
         ? Effect.flatMap(
@@ -283,7 +286,7 @@ export const toRts = <Type extends QueuePairType.QueuePairType>(
   attributes: QueuePairSteps.Rts<NoInfer<Type>>
 ): Effect.Effect<void, VerbsError | Schema.SchemaError> =>
   Effect.flatMap(
-    Schema.decodeUnknownEffect(QueuePairSteps.rts[self.qpType])(attributes, exactly),
+    Schema.decodeEffect(QueuePairSteps.rts[self.qpType])(attributes, exactly),
     (attributes) => Path.modify(self, { ...attributes, qpState: "rts" })
   )
 
@@ -302,6 +305,52 @@ export const toErr = (self: QueuePair): Effect.Effect<void, VerbsError> => Path.
  * @since 0.1.0
  */
 export const toReset = (self: QueuePair): Effect.Effect<void, VerbsError> => Path.modify(self, { qpState: "reset" })
+
+/**
+ * What the other end must know of this one: its number, a random first sequence number, and where it is. The GID of the
+ * port is chosen by `GidSelection`, unless `gidIndex` names a place or `address` an address. Fails with `ENODATA` when nothing
+ * of the table will do, and as the queries of the port.
+ *
+ * @category queries
+ * @since 0.1.0
+ */
+export const endpoint = (
+  self: QueuePair,
+  options: Connect.EndpointOptions = {}
+): Effect.Effect<QueuePairEndpoint.QueuePairEndpoint, VerbsError | Schema.SchemaError> =>
+  Connect.endpoint(self, options)
+
+/**
+ * Connects a queue pair in RESET with the other end: INIT, then `receives`, which may post receives before a peer can
+ * send, then RTR and RTS. `local` is what the peer was told of this end. The path MTU is the largest that both ends and the port
+ * carry. When a step fails the queue pair is back in RESET.
+ *
+ * Fails as {@link modify}, with `EINVAL` before any call when `local` is of another queue pair, and as `receives` does.
+ *
+ * ```ts
+ * import { QueuePair } from "@effect-rdma/verbs"
+ * import type { QueuePairEndpoint } from "@effect-rdma/verbs"
+ * import { Effect } from "effect"
+ *
+ * const connected = Effect.fnUntraced(function*(
+ *   queuePair: QueuePair.QueuePair<"rc">,
+ *   exchange: (local: QueuePairEndpoint.QueuePairEndpoint) => Effect.Effect<QueuePairEndpoint.QueuePairEndpoint>
+ * ) {
+ *   const local = yield* QueuePair.endpoint(queuePair)
+ *   const remote = yield* exchange(local)
+ *   yield* QueuePair.connect(queuePair, local, remote, { qpAccessFlags: ["remoteWrite"] })
+ * })
+ * ```
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const connect = <E = never, R = never>(
+  self: QueuePair<Connect.Connected>,
+  local: QueuePairEndpoint.QueuePairEndpoint,
+  remote: QueuePairEndpoint.QueuePairEndpoint,
+  options: Connect.Options<E, R> = {}
+): Effect.Effect<void, VerbsError | Schema.SchemaError | E, R> => Connect.connect(self, local, remote, options)
 
 /**
  * The options that the device proposes for a connection: `ibv_query_ece(3)`. Fails with `EOPNOTSUPP` where the provider or
@@ -331,70 +380,3 @@ const exactly = { onExcessProperty: "error" } as const
 const decodeInit = Schema.decodeEffect(QueuePairInitAttributes.QueuePairInitAttributes)
 const decodeExtended = Schema.decodeEffect(QueuePairInitAttributes.ExtendedAttributes)
 const decodeModification = Schema.decodeEffect(QueuePairAttributes.Modification)
-
-const noRoom: QueuePairAttributes.Capacities = {
-  maxSendWr: 0,
-  maxRecvWr: 0,
-  maxSendSge: 0,
-  maxRecvSge: 0,
-  maxInlineData: 0
-}
-
-// Receives that go elsewhere need no room here; with an indirection table asking for some is refused.
-const capOf = (cap: QueuePairAttributes.Capacities, elsewhere: object | undefined): QueuePairAttributes.Capacities =>
-  elsewhere === undefined ? cap : { ...cap, maxRecvWr: 0, maxRecvSge: 0 }
-
-interface Acquisition<Type extends QueuePairType.QueuePairType> {
-  readonly pair: readonly [acquire: string, release: string]
-  readonly site: CreationSite.CreationSite | undefined
-  readonly owner: ProtectionDomain.AnyDomain | XrcDomain.XrcDomain
-  readonly queues: { readonly [Name in keyof Queues]-?: Queues[Name] | undefined }
-  readonly others: ReadonlyArray<Resource.Any & { readonly context: DeviceContext.DeviceContext }>
-  readonly fields: Pick<QueuePair<Type>, "qpType" | "sendOpsFlags">
-  readonly create: (queues: Queue.Queues) => Effect.Effect<Queue.MadeQueuePair, VerbsError>
-}
-
-const acquire = <Type extends QueuePairType.QueuePairType>(
-  { create, fields, others, owner, pair, queues, site }: Acquisition<Type>
-): Effect.Effect<QueuePair<Type>, VerbsError, Scope.Scope> =>
-  Effect.suspend(() => {
-    const { context } = owner
-    const { recvCq, sendCq, srq } = queues
-    const needed = [...others, ...new Set([sendCq, recvCq, srq].filter((queue) => queue !== undefined))]
-    let made: Omit<Queue.MadeQueuePair, "qp"> = { qpNum: Identifier.Qpn.make(0), cap: noRoom }
-    return Resource.make({
-      kind: "QueuePair",
-      pair,
-      site,
-      parents: [owner, ...needed],
-      goneWithDevice: true,
-      acquire: Effect.andThen(
-        Effect.forEach(needed, (handle) => DeviceContext.ensureSame(pair[0], owner, handle), { discard: true }),
-        Effect.suspend(() =>
-          Effect.map(
-            create({
-              sendCq: sendCq && Resource.raw(sendCq),
-              recvCq: recvCq && Resource.raw(recvCq),
-              srq: srq && Resource.raw(srq)
-            }),
-            ({ qp, ...rest }) => {
-              made = rest
-              return qp
-            }
-          )
-        )
-      ),
-      release: context.verbs.destroyQp,
-      fields: () => ({
-        context,
-        domain: owner.kind === "XrcDomain" ? undefined : owner,
-        xrcDomain: owner.kind === "XrcDomain" ? owner : undefined,
-        sendCq,
-        recvCq,
-        srq,
-        memberships: new Map<string, number>(),
-        ...fields,
-        ...made
-      })
-    })
-  })

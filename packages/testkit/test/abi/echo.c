@@ -387,6 +387,8 @@ static struct ibv_context *make_context(struct ibv_device *of);
 
 #include "echo_memory.h"
 
+#include "echo_queues.h"
+
 #include "echo_completion.h"
 
 /* Contexts. Below one is only what its flavour has, with traps in the slots that must not be called, and below that a
@@ -448,6 +450,7 @@ static struct ibv_context *make_context(struct ibv_device *of) {
     core->alloc_parent_domain = alloc_parent_domain;
     core->query_port = query_port;
     provide_memory(core);
+    provide_queues(core);
     set_steering(core);
     provide_completion(core);
     break;

@@ -108,5 +108,5 @@ const tableHint = (
         ? "The attributes make the transition: a value is not the device's own, such as portNum, pkeyIndex, sgidIndex or a depth"
         : QueuePairTransition.formatProblem(self.qpType, problem)
     }),
-    Effect.catch(() => Effect.succeed("The queue pair cannot be asked for its state"))
+    Effect.orElseSucceed(() => "The queue pair cannot be asked for its state")
   )

@@ -50,6 +50,10 @@ export const make = (state: VerbsState): Queue.Operations => {
     if (srqType === "xrc" && (xrcd === undefined || cq === undefined)) return fail(call, "EINVAL", input)
     if (srqType === "tm" && (cq === undefined || tmCap === undefined)) return fail(call, "EINVAL", input)
     if (srqType !== "basic" && provider === "rxe") return fail(call, "EOPNOTSUPP", input)
+    // The tag of a completion can be read from an extended queue only.
+    if (srqType === "tm" && cq !== undefined && completionQueues.get(call, cq).wcFlags === undefined) {
+      return fail(call, "EINVAL", input)
+    }
     if (maxWr === 0 || maxWr > attributes.maxSrqWr || maxSge > attributes.maxSrqSge) return fail(call, "EINVAL", input)
     if (device.srqs >= attributes.maxSrq) return fail(call, "ENOMEM")
     device.srqs++

@@ -1,5 +1,5 @@
 import type * as Errno from "@effect-rdma/core/Errno"
-import * as Gid from "@effect-rdma/core/Gid"
+import type * as Gid from "@effect-rdma/core/Gid"
 import * as Identifier from "@effect-rdma/core/Identifier"
 import type * as Lid from "@effect-rdma/core/Lid"
 import type * as AddressHandleAttributes from "@effect-rdma/verbs/AddressHandleAttributes"

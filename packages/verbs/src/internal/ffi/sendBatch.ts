@@ -95,6 +95,8 @@ const networkOrder = (value: number): number => {
   return view.getUint32(0, true)
 }
 
+const same = (value: number): number => value
+
 const builder = (qp: bigint, view: DataView): SendBatch.Builder => {
   const begin = ({ flags = [], wrId }: SendBatch.Request): void => {
     QueueLayout.QpEx.set("wrId", view, wrId)
@@ -114,7 +116,6 @@ const builder = (qp: bigint, view: DataView): SendBatch.Builder => {
     begin(request)
     run(qp, toNative(value))
   }
-  const same = (value: number): number => value
   return {
     send: (request) => {
       const run = slotOf(view, "wrSend", [], "void")

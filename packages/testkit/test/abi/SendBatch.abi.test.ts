@@ -1,0 +1,161 @@
+/**
+ * Batches of sends on the echo provider: what each builder gives C, and that a batch ends by exactly one call.
+ */
+import * as Pointer from "@effect-rdma/core/Pointer"
+import * as Resource from "@effect-rdma/core/Resource"
+import * as Lane from "@effect-rdma/testkit/conformance/Lane"
+import * as AddressHandle from "@effect-rdma/verbs/AddressHandle"
+import * as CompletionQueue from "@effect-rdma/verbs/CompletionQueue"
+import * as DeviceContext from "@effect-rdma/verbs/DeviceContext"
+import * as ProtectionDomain from "@effect-rdma/verbs/ProtectionDomain"
+import * as QueuePair from "@effect-rdma/verbs/QueuePair"
+import * as QueuePairInitAttributes from "@effect-rdma/verbs/QueuePairInitAttributes"
+import * as SendBatch from "@effect-rdma/verbs/SendBatch"
+import * as Verbs from "@effect-rdma/verbs/Verbs"
+import { assert, describe } from "@effect/vitest"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Compiler from "./Compiler.ts"
+import * as Echo from "./Echo.ts"
+
+const names = (calls: ReadonlyArray<Echo.Report>) => calls.map(({ op }) => op)
+const address = (handle: Resource.Resource<string, bigint>) => String(Resource.raw(handle))
+
+const request = (op: string, id: bigint | number, flags = 0) => ({ op, wr_id: String(id), wr_flags: String(flags) })
+
+describe.skipIf(Compiler.missing !== undefined)("batches of sends of libibverbs", () => {
+  const lane = Echo.lane()
+  const test = Lane.test(lane)
+  const { echo } = lane
+  const open = Effect.fnUntraced(function*() {
+    const context = yield* DeviceContext.openByName("echo0")
+    const domain = yield* ProtectionDomain.alloc(context)
+    const queue = yield* CompletionQueue.make(context, { cqe: 8 })
+    return { domain, queue }
+  })
+
+  const extended = Effect.fnUntraced(function*(qpType: "ud" | "xrcSend" = "ud") {
+    const opened = yield* open()
+    const { domain, queue } = opened
+    const self = yield* QueuePair.makeExtended(domain, {
+      qpType,
+      sendCq: queue,
+      recvCq: queue,
+      sendOpsFlags: QueuePairInitAttributes.SendOperation.literals.filter((operation) => operation !== "flush")
+    })
+    const ah = yield* AddressHandle.make(domain, { portNum: 1 })
+    echo().calls()
+    return { ...opened, self, ah }
+  })
+
+  test("every builder gives C what it was given", () =>
+    Effect.gen(function*() {
+      const { ah, self } = yield* extended()
+      const remote = { rkey: 0xffff_fffe, remoteAddr: 0xfedc_ba98_7654_3210n }
+      const to = { rkey: "4294967294", remote_addr: String(0xfedc_ba98_7654_3210n) }
+      const large = 0xffff_ffff_ffff_fff0n
+      yield* SendBatch.post(self, (batch) => {
+        batch.send({ wrId: large, flags: ["fence", "signaled", "solicited", "ipCsum"] })
+        batch.sendImm({ wrId: 2n }, 0x0102_0384)
+        batch.sendInv({ wrId: 3n, flags: ["signaled"] }, 0xffff_fffd)
+        batch.sendTso({ wrId: 4n }, Uint8Array.of(9, 8, 7), 1500)
+        batch.rdmaWrite({ wrId: 5n }, remote)
+        batch.rdmaWriteImm({ wrId: 6n }, remote, 0x8403_0201)
+        batch.rdmaRead({ wrId: 7n }, remote)
+        batch.atomicCmpSwp({ wrId: 8n }, remote, large, large - 1n)
+        batch.atomicFetchAdd({ wrId: 9n }, remote, large)
+        batch.atomicWrite({ wrId: 10n }, remote, Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 255))
+        batch.localInv({ wrId: 11n }, 0xffff_fffc)
+        batch.bindMw({ wrId: 12n }, Pointer.make<"ibv_mw">(0x1000n), 77, {
+          mr: Pointer.make<"ibv_mr">(0x2000n),
+          addr: large,
+          length: large - 1n,
+          access: ["remoteWrite", "zeroBased"]
+        })
+        batch.setUdAddr(ah, 0xfffffe, 0xffff_fffb)
+        batch.setSge({ addr: large, length: 0xffff_fffa, lkey: 0xffff_fff9 })
+        batch.setSgeList([{ addr: 1n, length: 2, lkey: 3 }, { addr: large, length: 5, lkey: 0xffff_fff8 }])
+        batch.setInlineData(Uint8Array.of(0xca, 0xfe))
+      })
+      assert.deepStrictEqual<object>(echo().calls(), [
+        { op: "wr_start", qp: address(self) },
+        request("wr_send", large, 1 | 2 | 4 | 16),
+        { ...request("wr_send_imm", 2), imm_data: "01020384" },
+        { ...request("wr_send_inv", 3, 2), invalidate_rkey: "4294967293" },
+        { ...request("wr_send_tso", 4), hdr: "090807", mss: "1500" },
+        { ...request("wr_rdma_write", 5), ...to },
+        { ...request("wr_rdma_write_imm", 6), ...to, imm_data: "84030201" },
+        { ...request("wr_rdma_read", 7), ...to },
+        { ...request("wr_atomic_cmp_swp", 8), ...to, compare: String(large), swap: String(large - 1n) },
+        { ...request("wr_atomic_fetch_add", 9), ...to, add: String(large) },
+        { ...request("wr_atomic_write", 10), ...to, data: "01020304050607ff" },
+        { ...request("wr_local_inv", 11), invalidate_rkey: "4294967292" },
+        {
+          ...request("wr_bind_mw", 12),
+          mw: String(0x1000),
+          rkey: "77",
+          mr: String(0x2000),
+          addr: String(large),
+          length: String(large - 1n),
+          mw_access_flags: "34"
+        },
+        { op: "wr_set_ud_addr", ah: address(ah), remote_qpn: "16777214", remote_qkey: "4294967291" },
+        // Reported as C's signed 64 bits.
+        { op: "wr_set_sge", addr: String(BigInt.asIntN(64, large)), length: "4294967290", lkey: "4294967289" },
+        { op: "wr_set_sge_list", num_sge: "2", "sge[0]": "1 2 3", "sge[1]": `${large} 5 4294967288` },
+        { op: "wr_set_inline_data", data: "cafe", length: "2" },
+        { op: "wr_complete", qp: address(self) }
+      ])
+    }))
+
+  test("the queue of an XRC peer is named by its number", () =>
+    Effect.gen(function*() {
+      const { self } = yield* extended("xrcSend")
+      yield* SendBatch.post(self, (batch) => {
+        batch.send({ wrId: 1n })
+        batch.setXrcSrqn(0xffff_fffe)
+      })
+      assert.deepInclude(echo().calls()[2], { op: "wr_set_xrc_srqn", remote_srqn: "4294967294" })
+    }))
+
+  test("a builder that the provider does not have is EOPNOTSUPP, and the batch is aborted", () =>
+    Effect.gen(function*() {
+      const { self } = yield* extended()
+      const error = yield* Effect.flip(SendBatch.post(self, (batch) => {
+        batch.send({ wrId: 1n })
+        batch.setXrcSrqn(1)
+      }))
+      assert.deepInclude<object>(error, { call: "ibv_wr_set_xrc_srqn" })
+      assert.deepInclude(error.reason, { _tag: "EOPNOTSUPP" })
+      assert.deepStrictEqual(names(echo().calls()), ["wr_start", "wr_send", "wr_abort"])
+    }))
+
+  test("a batch ends by exactly one of complete and abort", () =>
+    Effect.gen(function*() {
+      const { self } = yield* extended()
+      yield* SendBatch.post(self, () => {})
+      assert.deepStrictEqual(names(echo().calls()), ["wr_start", "wr_complete"])
+      const thrown = yield* Effect.exit(SendBatch.post(self, () => {
+        throw new TypeError("stop")
+      }))
+      assert.strictEqual(Exit.isFailure(thrown) && String(Cause.squash(thrown.cause)), "TypeError: stop")
+      assert.deepStrictEqual(names(echo().calls()), ["wr_start", "wr_abort"])
+      echo().script("wr_complete", { result: 12, errno: 1 })
+      const full = yield* Effect.flip(SendBatch.post(self, (batch) => batch.send({ wrId: 1n })))
+      assert.deepInclude<object>(full, { call: "ibv_wr_complete" })
+      assert.deepInclude(full.reason, { _tag: "ENOMEM" })
+      assert.deepStrictEqual(names(echo().calls()), ["wr_start", "wr_send", "wr_complete"])
+    }))
+
+  test("a plain queue pair has no batches in C either", () =>
+    Effect.gen(function*() {
+      const { domain, queue } = yield* open()
+      const self = yield* QueuePair.make(domain, { qpType: "rc", sendCq: queue, recvCq: queue })
+      echo().calls()
+      const verbs = yield* Verbs.Verbs
+      const error = yield* Effect.flip(verbs.wrComplete(Resource.raw(self), () => assert.fail("the builder ran")))
+      assert.deepInclude(error.reason, { _tag: "EOPNOTSUPP" })
+      assert.deepStrictEqual(echo().calls(), [])
+    }))
+})

@@ -1,0 +1,87 @@
+/**
+ * How the three constructors of a queue pair acquire it.
+ *
+ * @since 0.1.0
+ */
+import type * as CreationSite from "@effect-rdma/core/CreationSite"
+import * as Identifier from "@effect-rdma/core/Identifier"
+import * as Resource from "@effect-rdma/core/Resource"
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import * as DeviceContext from "../DeviceContext.ts"
+import type * as Queue from "../operations/Queue.ts"
+import type * as ProtectionDomain from "../ProtectionDomain.ts"
+import type { QueuePair, Queues } from "../QueuePair.ts"
+import type * as QueuePairAttributes from "../QueuePairAttributes.ts"
+import type * as QueuePairType from "../QueuePairType.ts"
+import type { VerbsError } from "../VerbsError.ts"
+import type * as XrcDomain from "../XrcDomain.ts"
+
+export const noRoom: QueuePairAttributes.Capacities = {
+  maxSendWr: 0,
+  maxRecvWr: 0,
+  maxSendSge: 0,
+  maxRecvSge: 0,
+  maxInlineData: 0
+}
+
+/** Receives that go elsewhere need no room here; with an indirection table asking for some is refused. */
+export const capOf = (
+  cap: QueuePairAttributes.Capacities,
+  elsewhere: object | undefined
+): QueuePairAttributes.Capacities => elsewhere === undefined ? cap : { ...cap, maxRecvWr: 0, maxRecvSge: 0 }
+
+interface Acquisition<Type extends QueuePairType.QueuePairType> {
+  readonly pair: readonly [acquire: string, release: string]
+  readonly site: CreationSite.CreationSite | undefined
+  readonly owner: ProtectionDomain.AnyDomain | XrcDomain.XrcDomain
+  readonly queues: { readonly [Name in keyof Queues]-?: Queues[Name] | undefined }
+  readonly others: ReadonlyArray<Resource.Any & { readonly context: DeviceContext.DeviceContext }>
+  readonly fields: Pick<QueuePair<Type>, "qpType" | "sendOpsFlags">
+  readonly create: (queues: Queue.Queues) => Effect.Effect<Queue.MadeQueuePair, VerbsError>
+}
+
+export const acquire = <Type extends QueuePairType.QueuePairType>(
+  { create, fields, others, owner, pair, queues, site }: Acquisition<Type>
+): Effect.Effect<QueuePair<Type>, VerbsError, Scope.Scope> =>
+  Effect.suspend(() => {
+    const { context } = owner
+    const { recvCq, sendCq, srq } = queues
+    const needed = [...others, ...new Set([sendCq, recvCq, srq].filter((queue) => queue !== undefined))]
+    let made: Omit<Queue.MadeQueuePair, "qp"> = { qpNum: Identifier.Qpn.make(0), cap: noRoom }
+    return Resource.make({
+      kind: "QueuePair",
+      pair,
+      site,
+      parents: [owner, ...needed],
+      goneWithDevice: true,
+      acquire: Effect.andThen(
+        Effect.forEach(needed, (handle) => DeviceContext.ensureSame(pair[0], owner, handle), { discard: true }),
+        Effect.suspend(() =>
+          Effect.map(
+            create({
+              sendCq: sendCq && Resource.raw(sendCq),
+              recvCq: recvCq && Resource.raw(recvCq),
+              srq: srq && Resource.raw(srq)
+            }),
+            ({ qp, ...rest }) => {
+              made = rest
+              return qp
+            }
+          )
+        )
+      ),
+      release: context.verbs.destroyQp,
+      fields: () => ({
+        context,
+        domain: owner.kind === "XrcDomain" ? undefined : owner,
+        xrcDomain: owner.kind === "XrcDomain" ? owner : undefined,
+        sendCq,
+        recvCq,
+        srq,
+        memberships: new Map<string, number>(),
+        ...fields,
+        ...made
+      })
+    })
+  })
