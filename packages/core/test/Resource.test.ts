@@ -102,6 +102,23 @@ describe("Resource", () => {
       assert.deepStrictEqual(log, ["+left", "+right", "+one", "+two", "-two", "-one", "-right", "-left"])
     }))
 
+  it.effect("goes with the parent that it was moved to, and not with the one that it left", () =>
+    Effect.gen(function*() {
+      const { log, make } = makeLibrary()
+      const [left, right] = [yield* Scope.make(), yield* Scope.make()]
+      const from = yield* Scope.provide(make("from"), left)
+      const to = yield* Scope.provide(make("to"), right)
+      yield* Effect.scoped(Effect.gen(function*() {
+        const child = yield* make("child", [from])
+        Resource.move(child, from, to)
+        yield* Scope.close(left, Exit.void)
+        assert.isTrue(Resource.isLive(child))
+        yield* Scope.close(right, Exit.void)
+        assert.isFalse(Resource.isLive(child))
+      }))
+      assert.deepStrictEqual(log, ["+from", "+to", "+child", "-from", "-child", "-to"])
+    }))
+
   it.effect("detaches from the caller's scope when it went with its parent", () =>
     Effect.gen(function*() {
       const { make } = makeLibrary()

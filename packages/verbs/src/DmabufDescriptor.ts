@@ -5,6 +5,7 @@
  * @since 0.1.0
  */
 import * as CreationSite from "@effect-rdma/core/CreationSite"
+import type * as Ledger from "@effect-rdma/core/Ledger"
 import * as Resource from "@effect-rdma/core/Resource"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -35,7 +36,7 @@ export const fromDeviceMemory = (
 ): Effect.Effect<DmabufDescriptor, VerbsError, Scope.Scope> =>
   make(
     memory,
-    "ibv_dm_export_dmabuf_fd",
+    ["ibv_dm_export_dmabuf_fd", "close"],
     CreationSite.capture(fromDeviceMemory),
     Effect.suspend(() => memory.context.verbs.dmExportDmabufFd(Resource.raw(memory)))
   )
@@ -49,7 +50,7 @@ export const fromDeviceMemory = (
 export const fromBuffer = (buffer: DmaBuffer.DmaBuffer): Effect.Effect<DmabufDescriptor, VerbsError, Scope.Scope> =>
   make(
     buffer,
-    "ibv_export_buf_dmabuf_fd",
+    ["ibv_export_buf_dmabuf_fd", "close"],
     CreationSite.capture(fromBuffer),
     Effect.suspend(() => buffer.context.verbs.exportBufDmabufFd(Resource.raw(buffer)))
   )
@@ -60,13 +61,13 @@ export const fromBuffer = (buffer: DmaBuffer.DmaBuffer): Effect.Effect<DmabufDes
 
 const make = (
   of: Resource.Any & { readonly context: DeviceContext.DeviceContext },
-  call: string,
+  pair: Ledger.Pair,
   site: CreationSite.CreationSite | undefined,
   acquire: Effect.Effect<number, VerbsError>
 ): Effect.Effect<DmabufDescriptor, VerbsError, Scope.Scope> =>
   Resource.make({
     kind: "DmabufDescriptor",
-    pair: [call, "close"],
+    pair,
     site,
     parents: [],
     uses: [of],

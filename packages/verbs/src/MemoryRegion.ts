@@ -90,7 +90,7 @@ export const alloc = (
       Making.make({
         domain,
         site,
-        ...Making.userMemory(dmaHandle, registering),
+        ...userMemory(dmaHandle, registering),
         acquire: Effect.flatMap(Making.map(length), (mapping) =>
           Effect.map(
             // The device never got the pages.
@@ -137,7 +137,7 @@ export const register = (
       Making.make({
         domain,
         site,
-        ...Making.userMemory(dmaHandle, registering),
+        ...userMemory(dmaHandle, registering),
         owner: OwnedMemory.ownerOf(bytes.buffer),
         acquire: Effect.map(
           Making.registerBytes(domain, bytes, registering, dmaHandle),
@@ -168,7 +168,7 @@ export const registerDmabuf = (
     return Making.make({
       domain,
       site,
-      call: dmaHandle === undefined ? "ibv_reg_dmabuf_mr" : "ibv_reg_mr_ex",
+      pair: dmaHandle === undefined ? ["ibv_reg_dmabuf_mr", "ibv_dereg_mr"] : ["ibv_reg_mr_ex", "ibv_dereg_mr"],
       access,
       iova,
       dmaHandle,
@@ -207,7 +207,7 @@ export const registerDeviceMemory = (
     return Making.make({
       domain,
       site,
-      call: "ibv_reg_dm_mr",
+      pair: ["ibv_reg_dm_mr", "ibv_dereg_mr"],
       access: zeroBased,
       parent: memory,
       acquire: Making.withoutBytes(Effect.suspend(() =>
@@ -239,7 +239,7 @@ export const registerBuffer = (
     Making.make({
       domain,
       site,
-      call: "ibv_reg_buf_mr",
+      pair: ["ibv_reg_buf_mr", "ibv_dereg_mr"],
       access,
       parent: buffer,
       acquire: Effect.suspend(() => {
@@ -271,7 +271,7 @@ export const allocNull = (
   Making.make({
     domain,
     site: CreationSite.capture(allocNull),
-    call: "ibv_alloc_null_mr",
+    pair: ["ibv_alloc_null_mr", "ibv_dereg_mr"],
     access: [],
     acquire: Making.withoutBytes(Effect.suspend(() => domain.context.verbs.allocNullMr(Resource.raw(domain))))
   })
@@ -294,7 +294,7 @@ export const import_ = (
     Making.make({
       domain,
       site,
-      call: "ibv_import_mr",
+      pair: ["ibv_import_mr", "ibv_unimport_mr"],
       access: [],
       acquire: Making.withoutBytes(Effect.suspend(() => domain.context.verbs.importMr(Resource.raw(domain), handle)))
     }))
@@ -362,3 +362,18 @@ export const advise = (
 interface WithDmaHandle {
   readonly dmaHandle?: DmaHandle.DmaHandle
 }
+
+/** What goes with memory of the process: the function that registers it, by what it is registered with. */
+const userMemory = (
+  dmaHandle: DmaHandle.DmaHandle | undefined,
+  { access, iova }: typeof MemoryAttributes.Registering.Type
+): Pick<Making.Making, "pair" | "access" | "iova" | "dmaHandle"> => ({
+  pair: dmaHandle !== undefined
+    ? ["ibv_reg_mr_ex", "ibv_dereg_mr"]
+    : iova !== undefined
+    ? ["ibv_reg_mr_iova", "ibv_dereg_mr"]
+    : ["ibv_reg_mr", "ibv_dereg_mr"],
+  access,
+  iova,
+  dmaHandle
+})

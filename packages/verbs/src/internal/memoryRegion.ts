@@ -39,7 +39,7 @@ export interface Acquired {
 export interface Making {
   readonly domain: ProtectionDomain.AnyDomain
   readonly site: CreationSite.CreationSite | undefined
-  readonly call: keyof typeof releases
+  readonly pair: Ledger.Pair
   readonly access: AccessFlags.AccessFlags
   readonly iova?: bigint | undefined
   readonly dmaHandle?: DmaHandle.DmaHandle | undefined
@@ -49,30 +49,18 @@ export interface Making {
   readonly acquire: Effect.Effect<Acquired, VerbsError>
 }
 
-/** How each region is released. */
-const releases = {
-  ibv_reg_mr: "ibv_dereg_mr",
-  ibv_reg_mr_iova: "ibv_dereg_mr",
-  ibv_reg_mr_ex: "ibv_dereg_mr",
-  ibv_reg_dmabuf_mr: "ibv_dereg_mr",
-  ibv_reg_dm_mr: "ibv_dereg_mr",
-  ibv_reg_buf_mr: "ibv_dereg_mr",
-  ibv_alloc_null_mr: "ibv_dereg_mr",
-  ibv_import_mr: "ibv_unimport_mr"
-} as const
-
 /** A region, with its release and its parents. Fails with `EINVAL` before any call for access that no kernel allows. */
 export const make = (
-  { access, acquire, call, dmaHandle, domain, iova, owner, parent, site }: Making
+  { access, acquire, dmaHandle, domain, iova, owner, pair, parent, site }: Making
 ): Effect.Effect<MemoryRegion, VerbsError, Scope.Scope> => {
   const others = [dmaHandle, parent].filter((handle) => handle !== undefined)
   const { context } = domain
-  const isImport = call === "ibv_import_mr"
+  const [call, release] = pair
+  const isImport = release === "ibv_unimport_mr"
   const ensured = Effect.all([
     AccessFlags.ensureAllowed(call, access),
     ...others.map((handle) => DeviceContext.ensureSame(call, domain, handle))
   ], { discard: true })
-  const pair: Ledger.Pair = [call, releases[call]]
   return Effect.suspend(() => {
     let made: Acquired
     return Resource.make({
@@ -114,15 +102,6 @@ export const stateOf = (
   access: AccessFlags.AccessFlags,
   iova: bigint | undefined
 ) => ({ address: iova ?? (access.includes("zeroBased") ? 0n : addr), length, handle, lkey, rkey })
-
-/** The function that registers memory of the process, by what it is registered with. */
-export const userMemory = (dmaHandle: DmaHandle.DmaHandle | undefined, { access, iova }: Registering) =>
-  ({
-    call: dmaHandle !== undefined ? "ibv_reg_mr_ex" : iova !== undefined ? "ibv_reg_mr_iova" : "ibv_reg_mr",
-    access,
-    iova,
-    dmaHandle
-  }) as const
 
 /** Registers memory of the process. */
 export const registerBytes = (
