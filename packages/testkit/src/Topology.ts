@@ -139,7 +139,7 @@ export const Attributes = Schema.Struct({
  *
  * - `rxe` (Soft-RoCE) makes address handles in the kernel, which checks them, and has no thread or parent domains;
  * - `mlx5` has both kinds of domain, makes InfiniBand address handles in user space, and refuses a port that it does not
- *   have with NULL and no errno.
+ *   have with NULL and no errno; it has work queues, flows, flow actions and counters, which `rxe` refuses.
  *
  * `experimental` devices have the resource domains of MLNX_OFED.
  *

@@ -1,3 +1,4 @@
+import * as ExtendedDevice from "@effect-rdma/testkit/conformance/ExtendedDevice"
 import * as Steering from "@effect-rdma/testkit/conformance/Steering"
 import * as Fabric from "@effect-rdma/testkit/Fabric"
 import { describe } from "@effect/vitest"
@@ -11,22 +12,17 @@ const fabric = {
   port: 1,
   emptyGidIndex: 2
 } as const
+const roce = { ...fabric, device: "rxe0" } as const
+const infiniBand = { ...fabric, device: "mlx5_0" } as const
 
-describe("RoCE", () =>
-  Steering.suite<Fabric.Fabric | Fabric.Seams>({
-    ...fabric,
-    device: "rxe0",
-    extended: rxeExtended,
-    steering: false,
-    flowActions: false,
-    clock: false
-  }))
+type Services = Fabric.Fabric | Fabric.Seams
 
-describe("InfiniBand", () =>
-  Steering.suite<Fabric.Fabric | Fabric.Seams>({
-    ...fabric,
-    device: "mlx5_0",
-    steering: true,
-    flowActions: true,
-    clock: true
-  }))
+describe("RoCE", () => {
+  ExtendedDevice.suite<Services>({ ...roce, extended: rxeExtended, spreads: false, clock: false })
+  Steering.suite<Services>({ ...roce, steering: false, flowActions: false })
+})
+
+describe("InfiniBand", () => {
+  ExtendedDevice.suite<Services>({ ...infiniBand, spreads: true, clock: true })
+  Steering.suite<Services>({ ...infiniBand, steering: true, flowActions: true })
+})

@@ -261,8 +261,8 @@ const refuseChange = (
   queue: WorkQueueState,
   { currWqState, flags, wqState }: WorkQueueAttributes.WorkQueueChanges
 ): Errno.ErrnoName | undefined => {
-  // The device can change the stripping of VLAN tags and the checksum, not these.
-  if (flags?.delayDrop !== undefined || flags?.pciWriteEndPadding !== undefined) return "EOPNOTSUPP"
+  // The only flag that is looked at and cannot be changed.
+  if (flags?.pciWriteEndPadding !== undefined) return "EOPNOTSUPP"
   if (currWqState !== undefined && currWqState !== queue.state) return "EINVAL"
   // From an error there is no way to ready but by a reset.
   return wqState === "rdy" && queue.state === "err" ? "EINVAL" : undefined
@@ -273,14 +273,14 @@ const refuseFlow = (
   { flags, port, specs, type }: Steering.RawFlowAttributes
 ): Errno.ErrnoName | undefined => {
   if (portOf(device, port) === undefined || specs.length > maxSpecifications) return "EINVAL"
+  // Rules by default take what is left: their specifications are not looked at, but for what cannot be done for them.
   const isDefault = type === "allDefault" || type === "mcDefault"
-  if (isDefault && (flags.length > 0 || specs.length > 0)) return "EINVAL"
-  if (type === "sniffer" && specs.length > 0) return "EINVAL"
+  if (isDefault && flags.length > 0) return "EINVAL"
   const count = (tag: FlowSpecification.Raw["_tag"]) => specs.filter(({ _tag }) => _tag === tag).length
-  if (count("ActionCount") > 1 || (count("ActionDrop") > 0 && count("ActionTag") > 0)) return "EINVAL"
-  return undefined
+  return count("ActionCount") > 1 || (isDefault && count("ActionTag") > 0) ? "EINVAL" : undefined
 }
 
+/** As mlx5 before Linux 5.19, when it lost the offload of ESP; of that, one combination. */
 const refuseAction = (
   { espAttr, keymat, replay }: FlowActionAttributes.FlowActionAttributes
 ): Errno.ErrnoName | undefined => {
