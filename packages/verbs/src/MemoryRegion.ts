@@ -31,7 +31,7 @@ import type { VerbsError } from "./VerbsError.ts"
 export interface Raw {
   readonly mr: Pointer.Pointer<"ibv_mr">
   readonly changes: Semaphore.Semaphore
-  mapping: NativeMemory.Mapping | undefined
+  readonly mapping: NativeMemory.Mapping | undefined
   lent: ReadonlyArray<Uint8Array>
 }
 
@@ -303,13 +303,13 @@ export { import_ as import }
 
 /**
  * Changes the domain, the memory or the access of a region, each if it is given: `ibv_rereg_mr`. Its fields tell the new
- * state, and the keys may be others. The region is released before its new domain; memory that it owned is unmapped when
- * other memory takes its place, and the new memory is borrowed as by {@link register}, but cannot be a region's own.
+ * state, and the keys may be others. The region is released before its new domain. New memory is borrowed as by
+ * {@link register}, but cannot be a region's own; memory that the region owned stays mapped until its release, since other
+ * regions may be on it. No work request may name the region meanwhile.
  *
  * The input of an error tells the `code` of `enum ibv_rereg_mr_err_code`: after `IBV_REREG_MR_ERR_INPUT` and
  * `IBV_REREG_MR_ERR_DONT_FORK_NEW` the region is what it was, after the others it is not `usable` and its scope still
- * deregisters it. Fails with `EOPNOTSUPP` where the provider cannot, as Soft-RoCE; the region is then what it was. No work request may name
- * the region meanwhile.
+ * deregisters it. Fails with `EOPNOTSUPP` where the provider cannot, as Soft-RoCE; the region is then what it was.
  *
  * @category combinators
  * @since 0.1.0

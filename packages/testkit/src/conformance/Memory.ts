@@ -377,16 +377,24 @@ export const suite = <Others = never>(lane: MemoryLane<Others>): void => {
     }))
 
   if (lane.rereg) {
-    it("other memory takes the place of memory that the region owned, which is unmapped", () =>
+    it("other memory takes the place of memory that the region owned, which stays for the regions on it", () =>
       Effect.gen(function*() {
-        const region = yield* Effect.flatMap(domain, (domain) => MemoryRegion.alloc(domain, { length: 4096 }))
-        const owned = region.bytes
+        const pd = yield* domain
         const bytes = new Uint8Array(8192)
-        yield* MemoryRegion.rereg(region, { bytes })
+        const [owned, other] = yield* Effect.scoped(Effect.gen(function*() {
+          const region = yield* MemoryRegion.alloc(pd, { length: 4096 })
+          const owned = region.bytes
+          const other = yield* MemoryRegion.register(pd, owned)
+          yield* MemoryRegion.rereg(region, { bytes })
+          assert.strictEqual(owned.length, 4096)
+          assert.strictEqual(region.bytes, bytes)
+          assert.strictEqual(region.address, NativeMemory.addressOf(bytes))
+          assert.strictEqual(region.length, 8192n)
+          return [owned, other] as const
+        }))
+        assert.isFalse(Resource.isLive(other))
         assert.strictEqual(owned.length, 0)
-        assert.strictEqual(region.bytes, bytes)
-        assert.strictEqual(region.address, NativeMemory.addressOf(bytes))
-        assert.strictEqual(region.length, 8192n)
+        assert.strictEqual(bytes.length, 8192)
       }))
 
     it("a region that moved to another domain goes with that one", () =>

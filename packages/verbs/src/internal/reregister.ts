@@ -65,7 +65,7 @@ const changeAlone = Effect.fnUntraced(function*(
         writable.usable = false
       })
   )
-  const registration = yield* Resource.withLease(
+  yield* Resource.withLease(
     self,
     Resource.withLease(
       from,
@@ -73,22 +73,17 @@ const changeAlone = Effect.fnUntraced(function*(
         domain,
         Effect.map(run, (registration) => {
           if (domain !== from) Resource.move(self, from, domain)
-          return registration
+          writable.domain = domain
+          if (access !== undefined) writable.access = access
+          Object.assign(writable, {
+            ...stateOf(registration, self.access, undefined),
+            ...(bytes === undefined ? { address: self.address } : { bytes })
+          })
+          if (bytes !== undefined) raw.lent = [bytes]
         })
       )
     )
   )
-  writable.domain = domain
-  if (access !== undefined) writable.access = access
-  Object.assign(writable, {
-    ...stateOf(registration, self.access, undefined),
-    ...(bytes === undefined ? { address: self.address } : { bytes })
-  })
-  if (bytes !== undefined) {
-    raw.lent = [bytes]
-    raw.mapping?.unmap()
-    raw.mapping = undefined
-  }
 })
 
 // A failure without a code is one that never reached C.
