@@ -4,10 +4,14 @@
  *
  * @since 0.1.0
  */
+import * as CompletionQueue from "@effect-rdma/verbs/CompletionQueue"
+import * as DataInOrder from "@effect-rdma/verbs/DataInOrder"
 import * as DeviceContext from "@effect-rdma/verbs/DeviceContext"
 import type * as ExtendedDeviceAttributes from "@effect-rdma/verbs/ExtendedDeviceAttributes"
 import * as ForkSupport from "@effect-rdma/verbs/ForkSupport"
 import * as Port from "@effect-rdma/verbs/Port"
+import * as ProtectionDomain from "@effect-rdma/verbs/ProtectionDomain"
+import * as QueuePair from "@effect-rdma/verbs/QueuePair"
 import type * as Verbs from "@effect-rdma/verbs/Verbs"
 import { assert } from "@effect/vitest"
 import * as Effect from "effect/Effect"
@@ -162,6 +166,27 @@ export const suite = <Others = never>(lane: ExtendedDeviceLane<Others>): void =>
       assertReason(yield* Effect.flip(Port.indexOfPkey(context, lane.port, 0x1234)), "ibv_get_pkey_index", "ENOENT")
       assertReason(yield* Effect.flip(Port.indexOfPkey(context, 200, pkey)), "ibv_get_pkey_index", "ENOENT")
       assertPath(yield* Effect.flip(Port.indexOfPkey(context, lane.port, 0x1_0000)), [])
+    }))
+
+  it("a queue pair promises the order of its data or not, and only while it lives", () =>
+    Effect.gen(function*() {
+      const context = yield* open
+      const queue = yield* CompletionQueue.make(context, { cqe: 4 })
+      const domain = yield* ProtectionDomain.alloc(context)
+      const pair = yield* Effect.scoped(Effect.tap(
+        QueuePair.make(domain, {
+          qpType: "rc",
+          sendCq: queue,
+          recvCq: queue,
+          cap: { maxSendWr: 1, maxRecvWr: 1, maxSendSge: 1, maxRecvSge: 1 }
+        }),
+        (pair) =>
+          Effect.map(
+            DataInOrder.query(pair, "rdmaWrite"),
+            (isInOrder) => assert.strictEqual(typeof isInOrder, "boolean")
+          )
+      ))
+      yield* usesDeadHandle(DataInOrder.query(pair, "rdmaWrite"))
     }))
 
   it("children are safe after fork_init, or the kernel makes it unneeded", () =>

@@ -47,6 +47,7 @@ const deviceCalls = {
   queryGidTable: "ibv_query_gid_table",
   queryPkey: "ibv_query_pkey",
   getPkeyIndex: "ibv_get_pkey_index",
+  queryQpDataInOrder: "ibv_query_qp_data_in_order",
   forkInit: "ibv_fork_init",
   isForkInitialized: "ibv_is_fork_initialized"
 } as const satisfies Table<Device.Operations>

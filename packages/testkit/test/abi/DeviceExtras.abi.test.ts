@@ -158,6 +158,23 @@ describe.skipIf(Compiler.missing !== undefined)("extended queries", () => {
       assert.strictEqual("reason" in absent ? absent.reason.errno : 0, Errno.numberOf("ENOENT"))
     }))
 
+  test("the order of data is asked for by the number of the opcode, without flags", () =>
+    Effect.gen(function*() {
+      const { queryQpDataInOrder } = yield* Verbs.Verbs
+      const context = yield* open
+      const qp = echo().qp(Resource.raw(context))
+      assert.isTrue(yield* queryQpDataInOrder(qp, "atomicWrite"))
+      assert.deepStrictEqual(echo().last(), {
+        op: "query_qp_data_in_order",
+        qp: String(qp),
+        opcode: "15",
+        flags: "0"
+      })
+      echo().script("query_qp_data_in_order", { result: 0, errno: 1 })
+      assert.isFalse(yield* queryQpDataInOrder(qp, "send"))
+      echo().free(qp)
+    }))
+
   test("fork support is asked for once, says when it comes too late, and has a status", () =>
     Effect.gen(function*() {
       yield* ForkSupport.init

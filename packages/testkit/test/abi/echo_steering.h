@@ -395,6 +395,15 @@ int ibv_fork_init(void) {
 }
 
 #ifndef OLD_LIBRARY
+int ibv_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode opcode, uint32_t flags) {
+  int entry_errno = errno;
+  op("query_qp_data_in_order");
+  ADDRESS("qp", qp);
+  field("opcode", "%d", opcode);
+  field("flags", "%u", flags);
+  return number("query_qp_data_in_order", entry_errno, 1);
+}
+
 enum ibv_fork_status ibv_is_fork_initialized(void) {
   int entry_errno = errno;
   op("is_fork_initialized");

@@ -17,6 +17,7 @@ import type * as ForkSupport from "../ForkSupport.ts"
 import type * as GidEntry from "../GidEntry.ts"
 import type * as PortAttributes from "../PortAttributes.ts"
 import type { VerbsError } from "../VerbsError.ts"
+import type * as WorkRequestOpcode from "../WorkRequestOpcode.ts"
 
 /**
  * `struct ibv_device` as read when the list was made; `index` is -1 where the kernel gives none.
@@ -97,6 +98,12 @@ export interface Operations {
     portNum: Identifier.PortNumber,
     pkey: PKey.PKey
   ) => Effect.Effect<Identifier.PKeyIndex, VerbsError>
+
+  /** `flags` is 0: whether all of the data, not which parts of it. */
+  readonly queryQpDataInOrder: (
+    qp: Pointer.Pointer<"ibv_qp">,
+    opcode: WorkRequestOpcode.WorkRequestOpcode
+  ) => Effect.Effect<boolean, VerbsError>
 
   /** For the whole process. */
   readonly forkInit: Effect.Effect<void, VerbsError>

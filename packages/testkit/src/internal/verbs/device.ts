@@ -138,6 +138,13 @@ export const make = (state: VerbsState): Device.Operations => {
           : Effect.succeed(Identifier.PKeyIndex.make(index))
       }),
 
+    // rxe has no such operation, and the device of the other makes no promise.
+    queryQpDataInOrder: (qp) =>
+      Effect.sync(() => {
+        state.queuePairs.get("ibv_query_qp_data_in_order", qp)
+        return false
+      }),
+
     // The kernel copies pinned pages for a child, as Linux does since 5.12.
     forkInit: Effect.void,
     isForkInitialized: Effect.succeed("unneeded")

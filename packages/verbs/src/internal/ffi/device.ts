@@ -19,6 +19,7 @@ import * as TransportType from "@effect-rdma/core/TransportType"
 import * as Effect from "effect/Effect"
 import type * as Device from "../../operations/Device.ts"
 import { VerbsError } from "../../VerbsError.ts"
+import * as WorkRequestOpcode from "../../WorkRequestOpcode.ts"
 import * as Codec from "../codec.ts"
 import * as ContextOps from "../contextOps.ts"
 import * as DeviceCodec from "../deviceCodec.ts"
@@ -48,6 +49,7 @@ export const make = (library: Library.Library): Device.Operations => {
   )
   const queryPkey = library.bind("ibv_query_pkey", ["pointer", "u8", "int", "buffer"], "int")
   const getPkeyIndex = library.bind("ibv_get_pkey_index", ["pointer", "u8", "u16"], "int")
+  const queryQpDataInOrder = library.bindOptional("ibv_query_qp_data_in_order", ["pointer", "int", "u32"], "int")
   const forkInit = library.bind("ibv_fork_init", [], "int")
   const isForkInitialized = library.bindOptional("ibv_is_fork_initialized", [], "int")
   const operations: Device.Operations = {
@@ -219,6 +221,10 @@ export const make = (library: Library.Library): Device.Operations => {
         (index) => Identifier.PKeyIndex.make(index)
       ),
 
+    queryQpDataInOrder: (qp, opcode) =>
+      queryQpDataInOrder === undefined
+        ? Effect.fail(unsupported("ibv_query_qp_data_in_order", "EOPNOTSUPP"))
+        : Effect.sync(() => queryQpDataInOrder(qp, WorkRequestOpcode.toNative(opcode), 0) === 1),
     forkInit: ReturnConvention.returnedErrno(
       () => forkInit(),
       (errno) => errorOf("ibv_fork_init", errno, {}, errno === Errno.numberOf("EINVAL") ? tooLate : undefined)
