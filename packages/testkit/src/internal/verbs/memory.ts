@@ -5,29 +5,21 @@ import type * as AccessFlags from "@effect-rdma/verbs/AccessFlags"
 import type * as Memory from "@effect-rdma/verbs/operations/Memory"
 import type { VerbsError } from "@effect-rdma/verbs/VerbsError"
 import * as Effect from "effect/Effect"
-import { FabricMisuse } from "../../FabricMisuse.ts"
+import * as DeviceMemory from "./deviceMemory.ts"
 import * as Importing from "./importing.ts"
 import * as MemoryState from "./memoryState.ts"
-import { type DomainState, fail, type OfContext, query, reclaim, type VerbsState } from "./state.ts"
+import { type DomainState, fail, reclaim, type VerbsState } from "./state.ts"
 
-/** Memory regions, windows, device memory and buffers of one host. */
+/** Memory regions and windows of one host, and with them all that the family of memory has. */
 export const make = (state: VerbsState): Memory.Operations => {
   const { domains, host: { heap } } = state
   const regions = heap.store<"ibv_mr", MemoryState.RegionState>("ibv_mr")
   const windows = heap.store<"ibv_mw", MemoryState.WindowState>("ibv_mw")
-  const memories = heap.store<"ibv_dm", MemoryState.DeviceMemoryState>("ibv_dm")
-  const dmaHandles = heap.store<"ibv_dmah", MemoryState.Counted>("ibv_dmah")
-  const buffers = heap.store<"ibv_buf", MemoryState.DmaBufferState>("ibv_buf")
-  const dmabufs = heap.store<"dma-buf", Dmabuf>("dma-buf")
-  const descriptors = new Map<number, Pointer.Pointer<"dma-buf">>()
-  let nextFd = 1000
+  const { buffers, bytesOf, dmaHandles, memories, operations } = DeviceMemory.make(state)
 
   state.onClose.push((context) => {
     reclaim(windows, context, forgetWindow)
     reclaim(regions, context, forgetRegion)
-    reclaim(memories, context, forgetMemory)
-    reclaim(dmaHandles, context)
-    reclaim(buffers, context)
   })
 
   const registration = (mr: Pointer.Pointer<"ibv_mr">): Memory.Registration => {
@@ -86,11 +78,6 @@ export const make = (state: VerbsState): Memory.Operations => {
       return domain.device.plugged ? run(domain) : fail(call, "EIO")
     })
 
-  const dmabufOf = (fd: number): Dmabuf | undefined => {
-    const pointer = descriptors.get(fd)
-    return pointer === undefined ? undefined : dmabufs.get("ibv_reg_dmabuf_mr", pointer)
-  }
-
   const registerDmabuf = (
     call: string,
     domain: DomainState,
@@ -103,21 +90,15 @@ export const make = (state: VerbsState): Memory.Operations => {
       readonly holders?: ReadonlyArray<{ users: number }>
     }
   ) => {
-    const dmabuf = dmabufOf(fd)
+    const dmabuf = bytesOf(fd)
     if (dmabuf === undefined) return fail(call, "EBADF", { fd })
-    const bytes = partOf(dmabuf.bytes, offset, length)
+    const bytes = DeviceMemory.partOf(dmabuf, offset, length)
     if (bytes === undefined) return fail(call, "EINVAL", { offset, length })
     return register(call, domain, { access, bytes, iova, addr: offset, ...(holders === undefined ? {} : { holders }) })
   }
 
-  const exportBytes = (call: string, object: OfContext, bytes: Uint8Array<ArrayBuffer>) => {
-    if (!object.device.plugged) return fail(call, "EIO")
-    if (object.device.description.provider !== "mlx5") return fail(call, "EOPNOTSUPP")
-    descriptors.set(nextFd, dmabufs.alloc({ kind: "DmabufDescriptor", bytes }))
-    return Effect.succeed(nextFd++)
-  }
-
   return {
+    ...operations,
     ...Importing.make(state, regions, memories, registration),
     regMr: (pd, bytes, access) =>
       inDomain("ibv_reg_mr", pd, "any", (domain) => register("ibv_reg_mr", domain, { access, bytes })),
@@ -134,7 +115,7 @@ export const make = (state: VerbsState): Memory.Operations => {
       inDomain("ibv_reg_dm_mr", pd, "mlx5", (domain) => {
         const call = "ibv_reg_dm_mr"
         const { memory } = memories.get(call, dm)
-        const bytes = partOf(memory.bytes, offset, length)
+        const bytes = DeviceMemory.partOf(memory.bytes, offset, length)
         const isAllowed = access.includes("zeroBased") && access.every((flag) => allowedOnDeviceMemory.has(flag))
         if (bytes === undefined || !isAllowed) return fail(call, "EINVAL", { offset, length })
         return register(call, domain, { access, bytes, addr: 0n, holders: [memory] })
@@ -278,98 +259,6 @@ export const make = (state: VerbsState): Memory.Operations => {
         window.domain.users--
         windows.free(call, mw)
         return Effect.void
-      }),
-
-    allocDm: (context, { length, logAlignReq }) =>
-      query(state, "ibv_alloc_dm", context, (device) => {
-        const call = "ibv_alloc_dm"
-        if (device.description.provider !== "mlx5") return fail(call, "EOPNOTSUPP")
-        if (length > MemoryState.deviceMemorySize || logAlignReq > 12) return fail(call, "EINVAL", { length })
-        const memory = MemoryState.of(device)
-        const bytes = new Uint8Array(Number(length))
-        if (memory.deviceMemory + bytes.length > MemoryState.deviceMemorySize) return fail(call, "ENOMEM", { length })
-        memory.deviceMemory += bytes.length
-        const handle = memory.nextHandle++
-        return Effect.succeed({
-          dm: memories.alloc({
-            kind: "DeviceMemory",
-            device,
-            context,
-            handle,
-            memory: { bytes, users: 0 },
-            imported: false
-          }),
-          handle
-        })
-      }),
-    freeDm: (dm) =>
-      Effect.suspend(() => {
-        const call = "ibv_free_dm"
-        const found = memories.get(call, dm)
-        if (!found.device.plugged) return fail(call, "EIO")
-        if (found.memory.users > 0) return fail(call, "EBUSY")
-        forgetMemory(found)
-        memories.free(call, dm)
-        return Effect.void
-      }),
-    memcpyToDm: (dm, offset, bytes) =>
-      copying(memories.get, "ibv_memcpy_to_dm", dm, offset, bytes.length, (part) => {
-        part.set(bytes)
-      }),
-    memcpyFromDm: (dm, offset, length) =>
-      copying(memories.get, "ibv_memcpy_from_dm", dm, offset, length, (part) => part.slice()),
-    dmExportDmabufFd: (dm) =>
-      Effect.suspend(() => {
-        const call = "ibv_dm_export_dmabuf_fd"
-        const found = memories.get(call, dm)
-        return exportBytes(call, found, found.memory.bytes)
-      }),
-
-    allocDmah: (context) =>
-      query(state, "ibv_alloc_dmah", context, (device) =>
-        device.description.provider === "mlx5"
-          ? Effect.succeed(dmaHandles.alloc({ kind: "DmaHandle", device, context, users: 0 }))
-          : fail("ibv_alloc_dmah", "EOPNOTSUPP")),
-    deallocDmah: (dmah) =>
-      Effect.suspend(() => {
-        const call = "ibv_dealloc_dmah"
-        const { device, users } = dmaHandles.get(call, dmah)
-        if (!device.plugged) return fail(call, "EIO")
-        if (users > 0) return fail(call, "EBUSY")
-        dmaHandles.free(call, dmah)
-        return Effect.void
-      }),
-
-    allocBuf: (pd, size) =>
-      inDomain("ibv_alloc_buf", pd, "mlx5", (domain) => {
-        const { context, device } = domain
-        const bytes = new Uint8Array(size)
-        return Effect.succeed({
-          buf: buffers.alloc({ kind: "DmaBuffer", device, context, domain, bytes, users: 0 }),
-          bytes
-        })
-      }),
-    freeBuf: (buf) =>
-      Effect.sync(() => {
-        const call = "ibv_free_buf"
-        const { device, users } = buffers.get(call, buf)
-        // A region that went with its device is still counted, and harmless.
-        if (users > 0 && device.plugged) throw new FabricMisuse({ call, problem: "a region on it is left" })
-        buffers.free(call, buf)
-      }),
-    exportBufDmabufFd: (buf) =>
-      Effect.suspend(() => {
-        const call = "ibv_export_buf_dmabuf_fd"
-        const buffer = buffers.get(call, buf)
-        return exportBytes(call, buffer, buffer.bytes)
-      }),
-    closeFd: (fd) =>
-      Effect.suspend(() => {
-        const pointer = descriptors.get(fd)
-        if (pointer === undefined) return fail("close", "EBADF", { fd })
-        descriptors.delete(fd)
-        dmabufs.free("close", pointer)
-        return Effect.void
       })
   }
 }
@@ -388,15 +277,6 @@ const forgetWindow = (window: MemoryState.WindowState) => {
   MemoryState.of(window.device).windows.delete(window.rkey)
   if (window.bound !== undefined) window.bound.windows--
 }
-const forgetMemory = ({ device, imported, memory }: MemoryState.DeviceMemoryState) => {
-  if (!imported) MemoryState.of(device).deviceMemory -= memory.bytes.length
-}
-
-interface Dmabuf {
-  readonly kind: "DmabufDescriptor"
-  readonly bytes: Uint8Array<ArrayBuffer>
-}
-
 interface Request {
   readonly access: AccessFlags.AccessFlags
   readonly bytes: Uint8Array<ArrayBuffer>
@@ -427,26 +307,3 @@ const allowedOnDeviceMemory: ReadonlySet<AccessFlags.AccessFlag> = new Set([
   "remoteAtomic",
   "zeroBased"
 ])
-
-const partOf = (
-  bytes: Uint8Array<ArrayBuffer>,
-  offset: bigint,
-  length: bigint
-): Uint8Array<ArrayBuffer> | undefined =>
-  offset + length > BigInt(bytes.length) ? undefined : bytes.subarray(Number(offset), Number(offset + length))
-
-const copying = <A>(
-  get: (call: string, dm: Pointer.Pointer<"ibv_dm">) => MemoryState.DeviceMemoryState,
-  call: string,
-  dm: Pointer.Pointer<"ibv_dm">,
-  offset: bigint,
-  length: number,
-  copy: (part: Uint8Array<ArrayBuffer>) => A
-): Effect.Effect<A, VerbsError> =>
-  Effect.suspend(() => {
-    const part = partOf(get(call, dm).memory.bytes, offset, BigInt(length))
-    if (part === undefined) return fail(call, "EFAULT", { offset, length })
-    // The device is written to in words of 4 bytes.
-    if ((offset & 3n) !== 0n || length % 4 !== 0) return fail(call, "EINVAL", { offset, length })
-    return Effect.succeed(copy(part))
-  })
