@@ -169,6 +169,15 @@ describe("Fabric: completions", () => {
       assert.strictEqual(yield* CompletionQueue.pollExtended(queue, () => true), 0)
     })))
 
+  it.effect("a poll within a poll of the same queue takes what the outer one has not", () =>
+    run(Effect.gen(function*() {
+      const { complete, queue } = yield* onRoce
+      for (const wrId of [1n, 2n, 3n]) yield* complete(completion(wrId))
+      const inner = CompletionQueue.pollExtended(queue, ({ wrId }) => wrId !== 2n)
+      assert.strictEqual(yield* CompletionQueue.pollExtended(queue, () => Effect.runSync(inner) > 0), 2)
+      assert.strictEqual(yield* CompletionQueue.pollExtended(queue, () => true), 0)
+    })))
+
   it.effect("one completion too many breaks the queue: cqErr on its context", () =>
     run(Effect.gen(function*() {
       const { complete, context, queue } = yield* onRoce

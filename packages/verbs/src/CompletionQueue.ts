@@ -198,10 +198,10 @@ export const requestNotification = (
   Effect.suspend(() => self.context.verbs.reqNotifyCq(Resource.raw(self), options.solicitedOnly ?? false))
 
 /**
- * Reads the completions of an extended queue, each given to `each` as a copy, and tells how many: `ibv_start_poll`,
- * `ibv_next_poll` and `ibv_end_poll` of `ibv_create_cq_ex(3)`. Does not block. The provider may hold a lock from the first to the last,
- * so all of it is one step: `each` is a plain function, and use no queue in it. It returns `false` to leave the rest in
- * the queue. When it throws, the poll is ended, and the effect dies with what it threw. An empty queue gives 0.
+ * Reads the completions of an extended queue and tells how many: `ibv_start_poll` and `ibv_end_poll` of
+ * `ibv_create_cq_ex(3)`. Does not block. Each is copied out, and only then given to `each`, so no lock of the provider is
+ * held meanwhile. `each` is a plain function: all is one step, and no interruption loses a completion. It returns `false`
+ * to leave the rest in the queue; when it throws, the effect dies with what it threw. An empty queue gives 0.
  *
  * ```ts
  * import { CompletionQueue } from "@effect-rdma/verbs"

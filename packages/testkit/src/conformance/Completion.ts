@@ -50,6 +50,11 @@ export interface CompletionLane<Others = never> extends Lane.Lane<Verbs.Verbs | 
   readonly parentDomains: boolean
   /** Whether the library has `ibv_exp_create_res_domain`. */
   readonly experimental: boolean
+  /** Puts a completion into a queue: a request that is flushed, with this `wrId`. */
+  readonly flush: (
+    queue: CompletionQueue.CompletionQueue,
+    wrId: bigint
+  ) => Effect.Effect<void, unknown, Scope.Scope | Others>
   /** Makes the device report `gidChange`; `undefined` where nobody can. */
   readonly changeGids: Effect.Effect<void, never, Others> | undefined
   /** Takes the port of the device down and up again, with an event for each; `undefined` where nobody can. */
@@ -280,6 +285,51 @@ export const suite = <Others = never>(lane: CompletionLane<Others>): void => {
       yield* usesDeadHandle(CompletionChannel.next(channel))
     }))
 
+  it("a completion after the request gives the event of its queue, once, and one before it none", () =>
+    Effect.gen(function*() {
+      const { channel, context } = yield* onBoth
+      const quiet = yield* CompletionQueue.make(context, { cqe: 16, channel })
+      const queue = yield* CompletionQueue.make(context, { cqe: 16, channel })
+      yield* CompletionQueue.requestNotification(quiet)
+      yield* lane.flush(queue, 1n)
+      yield* CompletionQueue.requestNotification(queue)
+      const fiber = yield* Effect.forkChild(CompletionChannel.next(channel), { startImmediately: true })
+      yield* Effect.sleep("50 millis")
+      assert.strictEqual(fiber.pollUnsafe(), undefined)
+      yield* lane.flush(queue, 2n)
+      assert.strictEqual(yield* Fiber.join(fiber), queue)
+      yield* lane.flush(queue, 3n)
+      yield* Effect.sleep("50 millis")
+      assertReason(
+        yield* Effect.flip(context.verbs.getCqEvent(Resource.raw(channel))),
+        "ibv_get_cq_event",
+        "EAGAIN"
+      )
+    }))
+
+  it("an interrupted wait loses no event, and an event that nobody got keeps no queue from going", () =>
+    recorded(function*(calls) {
+      const { channel, context } = yield* onBoth
+      yield* Effect.scoped(Effect.gen(function*() {
+        const queue = yield* CompletionQueue.make(context, { cqe: 16, channel })
+        const fiber = yield* Effect.forkChild(CompletionChannel.next(channel), { startImmediately: true })
+        yield* Effect.yieldNow
+        yield* CompletionQueue.requestNotification(queue)
+        yield* Fiber.interrupt(fiber)
+        yield* lane.flush(queue, 1n)
+        assert.strictEqual(yield* CompletionChannel.next(channel), queue)
+        yield* CompletionQueue.requestNotification(queue)
+        yield* lane.flush(queue, 2n)
+        yield* Effect.sleep("50 millis")
+      }))
+      assert.strictEqual(timesCalled(yield* calls, "ibv_destroy_cq"), 1)
+      assertReason(
+        yield* Effect.flip(context.verbs.getCqEvent(Resource.raw(channel))),
+        "ibv_get_cq_event",
+        "EAGAIN"
+      )
+    }))
+
   // ---------------------------------------------------------------------------
   // Extended queues
   // ---------------------------------------------------------------------------
@@ -358,6 +408,24 @@ export const suite = <Others = never>(lane: CompletionLane<Others>): void => {
       for (let round = 0; round < 5; round++) {
         assert.strictEqual(yield* CompletionQueue.pollExtended(queue, () => assert.fail("there is none")), 0)
       }
+    }))
+
+  it("a poll reads what has completed, takes what it read, and leaves the rest", () =>
+    Effect.gen(function*() {
+      const queue = yield* CompletionQueue.makeExtended(yield* open, { cqe: 16 })
+      for (const wrId of [1n, 0x8000_0000_0000_0002n, 3n, 4n]) yield* lane.flush(queue, wrId)
+      const seen: Array<unknown> = []
+      const first = yield* CompletionQueue.pollExtended(queue, ({ status, wrId }) => seen.push([wrId, status]) < 2)
+      assert.strictEqual(first, 2)
+      assert.deepStrictEqual(seen, [[1n, "wrFlushErr"], [0x8000_0000_0000_0002n, "wrFlushErr"]])
+      const broken = yield* Effect.exit(CompletionQueue.pollExtended(queue, () => {
+        throw new Error("broken")
+      }))
+      assert.isTrue(Exit.hasDies(broken))
+      const rest: Array<unknown> = []
+      assert.strictEqual(yield* CompletionQueue.pollExtended(queue, ({ wrId }) => rest.push(wrId) > 0), 1)
+      assert.deepStrictEqual(rest, [4n])
+      assert.strictEqual(yield* CompletionQueue.pollExtended(queue, () => true), 0)
     }))
 
   it("a released extended queue cannot be polled", () =>

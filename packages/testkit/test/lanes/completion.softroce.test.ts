@@ -1,5 +1,5 @@
 import * as CompletionConformance from "@effect-rdma/testkit/conformance/Completion"
-import { Verbs } from "@effect-rdma/verbs"
+import { ProtectionDomain, QueuePair, SendBatch, Verbs } from "@effect-rdma/verbs"
 import { describe } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { execFileSync } from "node:child_process"
@@ -26,9 +26,27 @@ const warm = Layer.tap(verbsOnSoftRoce.layer, (context) =>
     yield* verbs.freeDeviceList(list)
   }).pipe(Effect.orDie))
 
+// Requests to a queue pair in ERR are flushed.
+const flush: CompletionConformance.CompletionLane["flush"] = (queue, wrId) =>
+  Effect.gen(function*() {
+    const domain = yield* ProtectionDomain.alloc(queue.context)
+    const queuePair = yield* QueuePair.makeExtended(domain, {
+      qpType: "ud",
+      sendCq: queue,
+      recvCq: queue,
+      cap: { maxSendWr: 4, maxRecvWr: 4, maxSendSge: 1, maxRecvSge: 1 },
+      sendOpsFlags: ["send"]
+    })
+    yield* QueuePair.toInit(queuePair, { pkeyIndex: 0, portNum: 1, qkey: 17 })
+    yield* QueuePair.toErr(queuePair)
+    yield* SendBatch.post(queuePair, (batch) => batch.send({ wrId, flags: ["signaled"] }))
+    yield* Effect.sleep("20 millis")
+  })
+
 const lane: CompletionConformance.CompletionLane = {
   ...verbsOnSoftRoce,
   layer: warm,
+  flush,
   moderation: false,
   timestamps: false,
   ignoreOverrun: false,

@@ -1,3 +1,4 @@
+import { Resource } from "@effect-rdma/core"
 import { Fabric } from "@effect-rdma/testkit"
 import * as CompletionConformance from "@effect-rdma/testkit/conformance/Completion"
 import { describe } from "@effect/vitest"
@@ -12,12 +13,19 @@ const events = (device: string) => ({
   bouncePort: Effect.andThen(raise(device, "portErr"), raise(device, "portActive"))
 })
 
+const flush: CompletionConformance.CompletionLane<Fabric.Fabric | Fabric.Seams>["flush"] = (queue, wrId) =>
+  Effect.flatMap(
+    Fabric.Fabric,
+    (fabric) => fabric.complete("host-a", Resource.raw(queue), { wrId, status: "wrFlushErr", vendorErr: 0, qpNum: 17 })
+  )
+
 const roce: CompletionConformance.CompletionLane<Fabric.Fabric | Fabric.Seams> = {
   ...verbsOnFabric,
   moderation: false,
   timestamps: false,
   ignoreOverrun: false,
   parentDomains: false,
+  flush,
   ...events("rxe0")
 }
 
@@ -27,6 +35,7 @@ const infiniBand: CompletionConformance.CompletionLane<Fabric.Fabric | Fabric.Se
   timestamps: true,
   ignoreOverrun: true,
   parentDomains: true,
+  flush,
   ...events("mlx5_0")
 }
 

@@ -97,8 +97,9 @@ export interface Operations {
   readonly awaitCqEvent: (channel: Pointer.Pointer<"ibv_comp_channel">) => Effect.Effect<void, VerbsError>
 
   /**
-   * `ibv_start_poll`, `ibv_next_poll` for as long as `each` does not return `false`, and `ibv_end_poll`, in one turn: the
-   * provider may hold a lock meanwhile. Only for queues of `createCqEx`. Gives how many completions `each` got.
+   * `ibv_start_poll` and `ibv_end_poll` around the reading of each completion, until `each` returns `false` or there is
+   * none, in one turn: the provider may hold a lock between the two. Only for queues of `createCqEx`. Gives how many
+   * completions `each` got.
    */
   readonly startPoll: (
     cq: Pointer.Pointer<"ibv_cq">,

@@ -15,37 +15,41 @@ import * as WorkCompletionStatus from "../../WorkCompletionStatus.ts"
 import * as Layout from "../Layout.ts"
 import { errorOf } from "./error.ts"
 
-/** One bracket of `ibv_start_poll` and `ibv_end_poll`. */
+/** Reads completions until `each` returns `false` or there is none. */
 export type Poll = (
   each: (completion: ExtendedCompletion.ExtendedCompletion) => boolean
 ) => Effect.Effect<number, VerbsError>
 
-/** The poll of a queue that was made with these flags; valid as long as the queue. */
+/**
+ * The poll of a queue that was made with these flags; valid as long as the queue.
+ *
+ * Each completion has a bracket of its own, without `ibv_next_poll`. At the end of the queue that function still wants
+ * its `ibv_end_poll`, says the manual, and mlx5 holds its lock until then; rxe has ended the poll itself, and a second end
+ * moves its queue on by a completion that is not there. Whoever stops before the end is right on both.
+ */
 export const make = (cq: bigint, wcFlags: ReadonlyArray<CompletionQueueAttributes.WcFlag>): Poll => {
   const queue = Layout.CqEx.read(NativeMemory.view(cq, Layout.CqEx.size))
   const start = Library.fromAddress(queue.startPoll, ["pointer", "buffer"], "int")
-  const next = Library.fromAddress(queue.nextPoll, ["pointer"], "int")
   const end = Library.fromAddress(queue.endPoll, ["pointer"], "void")
+  const attributes = Layout.PollCqAttr.allocate()
   const read = readerOf(cq, queue, new Set(wcFlags))
-  return (each) => {
-    const started = start(cq, Layout.PollCqAttr.allocate())
-    // Nothing is begun then, so nothing is to be ended.
-    if (started === ENOENT) return Effect.succeed(0)
-    if (started !== 0) return Effect.fail(errorOf("ibv_start_poll", started))
-    let count = 0
-    let result = 0
+  const ended = <A>(run: () => A): A => {
     try {
-      do {
-        count++
-        if (!each(read())) break
-        result = next(cq)
-      } while (result === 0)
+      return run()
     } finally {
       end(cq)
     }
-    return result === 0 || result === ENOENT
-      ? Effect.succeed(count)
-      : Effect.fail(errorOf("ibv_next_poll", result, { count }))
+  }
+  return (each) => {
+    for (let count = 0;;) {
+      const started = start(cq, attributes)
+      // Nothing is begun then, so nothing is to be ended.
+      if (started === ENOENT) return Effect.succeed(count)
+      if (started !== 0) return Effect.fail(errorOf("ibv_start_poll", started, { count }))
+      const completion = ended(read)
+      count++
+      if (!each(completion)) return Effect.succeed(count)
+    }
   }
 }
 
