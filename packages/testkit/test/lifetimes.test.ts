@@ -31,6 +31,7 @@ import {
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Cause, Context, Effect, Exit, Fiber, Schema, Scope } from "effect"
 import * as Calls from "../src/internal/calls.ts"
+import { makeQueue, queueKinds, type QueueWorld, queueWorld } from "./queueKinds.ts"
 import { makeSteering, steeringKinds, type SteeringWorld, steeringWorld } from "./steeringKinds.ts"
 
 const Pick = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 7 }))
@@ -61,6 +62,7 @@ const Kind = Schema.Literals([
   "CompletionQueue",
   "ExtendedCompletionQueue",
   ...steeringKinds,
+  ...queueKinds,
   "EventChannel",
   "CmId",
   "UmadLibrary",
@@ -122,6 +124,7 @@ interface World {
   readonly resourceDomains: Array<ResourceDomain.ResourceDomain>
   readonly completionQueues: Array<CompletionQueue.CompletionQueue>
   readonly steering: SteeringWorld
+  readonly queuing: QueueWorld
   readonly channels: Array<EventChannel.EventChannel>
   readonly libraries: Array<UmadLibrary.UmadLibrary>
   readonly scopes: Array<Scope.Closeable>
@@ -285,6 +288,19 @@ const make = (
         queues: world.completionQueues,
         other: step.other
       })
+    case "XrcDomain":
+    case "SharedReceiveQueue":
+    case "XrcSharedReceiveQueue":
+    case "QueuePair":
+    case "ExtendedQueuePair":
+    case "XrcQueuePair":
+    case "OpenedQueuePair":
+    case "MulticastAttachment":
+      return makeQueue(world.queuing, step.make, {
+        domain,
+        queues: world.completionQueues,
+        other: step.other
+      })
     case "EventChannel":
       return kept(world.channels, EventChannel.make())
     case "CmId":
@@ -392,6 +408,7 @@ const runProgram = Effect.fnUntraced(function*({ faults, interruptAfter, slow, s
     resourceDomains: [],
     completionQueues: [],
     steering: steeringWorld(),
+    queuing: queueWorld(),
     channels: [],
     libraries: [],
     scopes: [root],
@@ -465,6 +482,6 @@ describe("lifetimes", () => {
     const { acquired, ...others } = statistics
     for (const [name, count] of Object.entries(others)) assert.isAbove(count, 100, name)
     for (const [call, count] of acquired) assert.isAbove(count, 50, call)
-    assert.strictEqual(acquired.size, 37)
+    assert.strictEqual(acquired.size, 43)
   })
 })

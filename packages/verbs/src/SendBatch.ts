@@ -56,14 +56,9 @@ export const post = (
     Effect.suspend(() => {
       const qp = Resource.raw(self)
       if (self.sendOpsFlags.length === 0) return Effect.fail(refused("ibv_wr_start", "sendOpsFlags"))
-      return Effect.onExit(
+      return Effect.tap(
         self.context.verbs.wrComplete(qp, (builder) => build(scoped(builder, self.sendOpsFlags))),
-        (exit) =>
-          Effect.sync(() =>
-            ledger.bracketed(
-              exit._tag === "Success" ? ["ibv_wr_start", "ibv_wr_complete"] : ["ibv_wr_start", "ibv_wr_abort"]
-            )
-          )
+        () => Effect.sync(() => ledger.bracketed(["ibv_wr_start", "ibv_wr_complete"]))
       )
     }))
 

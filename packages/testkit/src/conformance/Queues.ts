@@ -19,6 +19,7 @@ import type * as QueuePairSteps from "@effect-rdma/verbs/QueuePairSteps"
 import * as SendBatch from "@effect-rdma/verbs/SendBatch"
 import * as SharedReceiveQueue from "@effect-rdma/verbs/SharedReceiveQueue"
 import type * as Verbs from "@effect-rdma/verbs/Verbs"
+import type { VerbsError } from "@effect-rdma/verbs/VerbsError"
 import * as XrcDomain from "@effect-rdma/verbs/XrcDomain"
 import { assert } from "@effect/vitest"
 import * as Cause from "effect/Cause"
@@ -250,6 +251,17 @@ export const suite = <Others = never>(lane: QueuesLane<Others>): void => {
       assert.strictEqual(yield* stateOf(self), "rts")
     }))
 
+  it("the send queue is drained and goes on", () =>
+    Effect.gen(function*() {
+      const self = yield* pair("rc")
+      yield* ready.rc(self)
+      yield* QueuePair.modify(self, { minRnrTimer: 3 })
+      yield* QueuePair.modify(self, { qpState: "sqd" })
+      assert.strictEqual(yield* stateOf(self), "sqd")
+      yield* QueuePair.modify(self, { qpState: "rts" })
+      assert.deepInclude<object>((yield* QueuePair.query(self)).attributes, { qpState: "rts", minRnrTimer: 3 })
+    }))
+
   it("a transition that there is not is EINVAL, and the message tells where the state leads to", () =>
     Effect.gen(function*() {
       const self = yield* pair("rc")
@@ -439,6 +451,22 @@ export const suite = <Others = never>(lane: QueuesLane<Others>): void => {
         for (const scope of Object.values(scopes)) yield* Scope.close(scope, Exit.void)
       }))
   }
+
+  it("what a queue pair is made on refuses to go under it: EBUSY, and it is as before", () =>
+    Effect.gen(function*() {
+      const on = yield* domain
+      const { verbs } = on.context
+      const srq = yield* SharedReceiveQueue.make(on, { maxWr: 8 })
+      const queue = yield* queueOn(on)
+      const self = yield* QueuePair.make(on, { qpType: "ud", sendCq: queue, recvCq: queue, srq, cap })
+      yield* QueuePair.toInit(self, { portNum, qkey: 1 })
+      yield* MulticastAttachment.attach(self, lane.group)
+      yield* busy("ibv_destroy_qp", verbs.destroyQp(Resource.raw(self)))
+      yield* busy("ibv_destroy_srq", verbs.destroySrq(Resource.raw(srq)))
+      yield* busy("ibv_destroy_cq", verbs.destroyCq(Resource.raw(queue)))
+      yield* busy("ibv_dealloc_pd", verbs.deallocPd(Resource.raw(on)))
+      assert.strictEqual(yield* stateOf(self), "init")
+    }))
 
   it("a released queue pair cannot be used, and the library is not called", () =>
     recorded(function*(calls) {
@@ -785,6 +813,9 @@ const hello = (self: QueuePair.QueuePair, to: AddressHandle.AddressHandle) => (b
   batch.setUdAddr(to, self.qpNum, 0x1111)
   batch.setInlineData(new TextEncoder().encode("hello"))
 }
+
+const busy = (call: string, refused: Effect.Effect<void, VerbsError>) =>
+  Effect.map(Effect.flip(refused), (error) => assertReason(error, call, "EBUSY"))
 
 const toRts = <Type extends "rc" | "uc" | "ud" | "xrcSend" | "xrcRecv">(
   self: QueuePair.QueuePair<Type>,

@@ -19,6 +19,7 @@ import * as extendedDevice from "../../../verbs/src/internal/ExtendedDeviceLayou
 import * as verbs from "../../../verbs/src/internal/Layout.ts"
 import * as memoryCodec from "../../../verbs/src/internal/memoryCodec.ts"
 import * as memory from "../../../verbs/src/internal/MemoryLayout.ts"
+import * as queues from "../../../verbs/src/internal/QueueLayout.ts"
 import * as steeringCodec from "../../../verbs/src/internal/steeringCodec.ts"
 import * as steering from "../../../verbs/src/internal/SteeringLayout.ts"
 import * as Compiler from "./Compiler.ts"
@@ -27,7 +28,7 @@ import * as Expectation from "./Expectation.ts"
 const isStruct = (value: unknown): value is Struct.Struct<Struct.Fields> =>
   typeof value === "object" && value !== null && "fields" in value && "size" in value
 
-const layouts = [verbs, extendedDevice, steering, memory, rdmacm, umad].flatMap((module) =>
+const layouts = [verbs, extendedDevice, steering, memory, rdmacm, umad, queues].flatMap((module) =>
   Object.values<unknown>(module).filter(isStruct)
 )
 

@@ -2,6 +2,7 @@ import * as Gid from "@effect-rdma/core/Gid"
 import * as Identifier from "@effect-rdma/core/Identifier"
 import type * as Pointer from "@effect-rdma/core/Pointer"
 import type * as Queue from "@effect-rdma/verbs/operations/Queue"
+import type * as QueuePairAttributes from "@effect-rdma/verbs/QueuePairAttributes"
 import type { VerbsError } from "@effect-rdma/verbs/VerbsError"
 import * as Effect from "effect/Effect"
 import { FabricMisuse } from "../../FabricMisuse.ts"
@@ -58,7 +59,7 @@ export const make = (state: VerbsState): Queue.Operations => {
     if (device.srqs >= attributes.maxSrq) return fail(call, "ENOMEM")
     device.srqs++
     for (const part of parts) part.users++
-    const room = { maxWr: roundUp(maxWr), maxSge: Math.max(maxSge, 1) }
+    const room = { maxWr: ringOf(maxWr), maxSge: Math.max(maxSge, 1) }
     const srq = sharedReceiveQueues.alloc({
       kind: "SharedReceiveQueue",
       device,
@@ -70,7 +71,8 @@ export const make = (state: VerbsState): Queue.Operations => {
       srqLimit: 0,
       users: 0
     })
-    return Effect.succeed({ srq, ...room })
+    // rxe tells the room only when it is asked.
+    return Effect.succeed({ srq, ...room, ...(provider === "rxe" ? { maxWr } : {}) })
   }
 
   const createQueuePair = (
@@ -101,10 +103,11 @@ export const make = (state: VerbsState): Queue.Operations => {
     if (device.qps >= device.description.attributes.maxQp) return fail(call, "ENOMEM")
     device.qps++
     for (const part of parts) part.users++
+    const room = roomOf(device, cap)
     const object: QueuePairObject = {
       qpType,
       qpNum: nextNumber(),
-      cap,
+      cap: room.real,
       state: "reset",
       attributes: {},
       sends: [],
@@ -113,7 +116,7 @@ export const make = (state: VerbsState): Queue.Operations => {
       parts
     }
     const qp = queuePairs.alloc(handleOn(object, device, context, sendOpsFlags !== undefined))
-    return Effect.succeed({ qp, qpNum: object.qpNum, cap })
+    return Effect.succeed({ qp, qpNum: object.qpNum, cap: room.told })
   }
 
   return {
@@ -159,7 +162,7 @@ export const make = (state: VerbsState): Queue.Operations => {
             return fail(call, "EINVAL", { maxWr })
           }
         }
-        const room = maxWr === undefined ? queue.maxWr : roundUp(maxWr)
+        const room = maxWr === undefined ? queue.maxWr : ringOf(maxWr)
         // The limit is compared with the room from before the call.
         if (srqLimit !== undefined && srqLimit > queue.maxWr) return fail(call, "EINVAL", { srqLimit })
         queue.maxWr = room
@@ -219,7 +222,7 @@ export const make = (state: VerbsState): Queue.Operations => {
       on("ibv_modify_qp", queuePairs, qp, ({ device, object }) => {
         const refused = Transitions.refuse(state.fabric, device, object, attributes)
         if (refused !== undefined) return fail("ibv_modify_qp", refused)
-        Transitions.apply(object, attributes)
+        Transitions.apply(device, object, attributes)
         return Effect.void
       }),
     queryQp: (qp) =>
@@ -227,7 +230,7 @@ export const make = (state: VerbsState): Queue.Operations => {
         "ibv_query_qp",
         queuePairs,
         qp,
-        ({ object }) => Effect.succeed({ attributes: Transitions.report(object), cap: object.cap })
+        ({ device, object }) => Effect.succeed({ attributes: Transitions.report(device, object), cap: object.cap })
       ),
     queryEce: (qp) =>
       on("ibv_query_ece", queuePairs, qp, ({ device }) =>
@@ -273,10 +276,31 @@ export const make = (state: VerbsState): Queue.Operations => {
 
 const mellanox = 0x15b3
 
+/** The places of a ring that holds so many: both providers take a power of two and leave one empty. */
+const ringOf = (count: number): number => 2 ** Math.ceil(Math.log2(count + 1)) - 1
+
 const keyOf = (gid: Gid.Gid, lid: number): string => `${Gid.format(gid)} ${lid}`
 
-/** Both providers keep rings of a power of two; rxe leaves one place empty. */
-const roundUp = (count: number): number => 2 ** Math.ceil(Math.log2(count + 1)) - 1
+/**
+ * The room of a queue pair that the call tells, and the one that there is. On rxe pieces and inline data share the space of
+ * a request, and the rings are larger than told.
+ */
+const roomOf = (
+  { description }: Host.DeviceState,
+  cap: QueuePairAttributes.Capacities
+): { readonly told: QueuePairAttributes.Capacities; readonly real: QueuePairAttributes.Capacities } => {
+  if (description.provider !== "rxe") {
+    const room = { ...cap, maxSendWr: powerOfTwo(cap.maxSendWr), maxRecvWr: powerOfTwo(cap.maxRecvWr) }
+    return { told: room, real: room }
+  }
+  const space = Math.max(cap.maxSendSge * pieceBytes, cap.maxInlineData)
+  const told = { ...cap, maxSendSge: Math.floor(space / pieceBytes), maxInlineData: space }
+  return { told, real: { ...told, maxSendWr: ringOf(cap.maxSendWr), maxRecvWr: ringOf(cap.maxRecvWr) } }
+}
+
+const powerOfTwo = (count: number): number => count === 0 ? 0 : 2 ** Math.ceil(Math.log2(count))
+
+const pieceBytes = 16
 
 const handleOn = (
   object: QueuePairObject,

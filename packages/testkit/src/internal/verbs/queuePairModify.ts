@@ -40,11 +40,16 @@ export const refuse = (
 }
 
 /** What a permitted change does. */
-export const apply = (object: QueuePairObject, attributes: QueuePairAttributes.Modification): void => {
+export const apply = (
+  { description }: Host.DeviceState,
+  object: QueuePairObject,
+  attributes: QueuePairAttributes.Modification
+): void => {
   const { curQpState: _, enSqdAsyncNotify: _notify, qpState, ...values } = attributes
   if (qpState === "reset") {
     object.state = "reset"
-    object.attributes = {}
+    // rxe goes on telling what was set before.
+    if (description.provider !== "rxe") object.attributes = {}
     object.sends = []
     return
   }
@@ -54,9 +59,13 @@ export const apply = (object: QueuePairObject, attributes: QueuePairAttributes.M
 }
 
 /** What a query tells. */
-export const report = ({ attributes, cap, state }: QueuePairObject): QueuePairAttributes.QueuePairAttributes => ({
+export const report = (
+  { description }: Host.DeviceState,
+  { attributes, cap, state }: QueuePairObject
+): QueuePairAttributes.QueuePairAttributes => ({
   qpState: state,
-  curQpState: state,
+  // rxe never writes it.
+  curQpState: description.provider === "rxe" ? "reset" : state,
   pathMtu: attributes.pathMtu ?? 256,
   pathMigState: attributes.pathMigState ?? "migrated",
   qkey: attributes.qkey ?? Identifier.QKey.make(0),
@@ -94,8 +103,8 @@ export const isGroup = ({ device, object }: QueuePairState, gid: Gid.Gid, lid: L
 // internal
 // -----------------------------------------------------------------------------
 
-/** rxe rounds depths up, and the adapters do too. */
-const powerOfTwo = (count: number): number => count === 0 ? 0 : 2 ** Math.ceil(Math.log2(count))
+/** rxe rounds depths up, and the adapters do too; in a byte, 256 is 0. */
+const powerOfTwo = (count: number): number => count === 0 ? 0 : 2 ** Math.ceil(Math.log2(count)) % 256
 
 const refusePath = (
   fabric: Host.FabricState,

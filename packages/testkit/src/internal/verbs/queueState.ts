@@ -31,9 +31,10 @@ export interface SharedReceiveQueueState extends OfContext {
 export interface QueuePairObject {
   readonly qpType: QueuePairType.QueuePairType
   readonly qpNum: Identifier.Qpn
+  /** The room that there really is. */
   readonly cap: QueuePairAttributes.Capacities
   state: States.QueuePairState
-  /** The attributes that were set since it was in RESET. */
+  /** The attributes that were set. */
   attributes: QueuePairAttributes.Modification
   /** The requests of batches that have not completed. */
   sends: ReadonlyArray<SendBatch.Request>
