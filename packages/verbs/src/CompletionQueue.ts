@@ -184,8 +184,8 @@ export const modify = (
   )
 
 /**
- * Asks for one event on the channel at the next completion, or at the next solicited or failed one:
- * `ibv_req_notify_cq(3)`. Completions that are in the queue already give none, so poll once more after it. Does not
+ * Asks for one event on the channel at the next completion, or at the next solicited one, as which one that failed
+ * counts too, but not on Soft-RoCE: `ibv_req_notify_cq(3)`. Completions that are in the queue already give none, so poll once more after it. Does not
  * block. Fails with `EIO` where the kernel is asked and the device is gone.
  *
  * @category operations

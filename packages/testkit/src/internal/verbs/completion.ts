@@ -206,14 +206,16 @@ export const complete = (
   { solicited = false, ...completion }: Host.Completion
 ): void => {
   const queue = state.completionQueues.get(call, cq)
-  if (queue.isOverrun) return
+  const { armed, device } = queue
+  if (queue.isOverrun || !device.plugged) return
   if (queue.completions.length >= queue.cqe) {
     queue.isOverrun = true
     return Events.raise(state, queue.context, { _tag: "CompletionQueue", event: "cqErr", pointer: cq })
   }
   queue.completions.push(completion)
-  const isTold = queue.armed === "any" ||
-    (queue.armed === "solicited" && (solicited || completion.status !== "success"))
+  // A failed completion counts as solicited, but rxe looks at the sender's wish alone.
+  const isSolicited = solicited || (completion.status !== "success" && device.description.provider === "mlx5")
+  const isTold = armed === "any" || (armed === "solicited" && isSolicited)
   if (!isTold) return
   queue.armed = undefined
   queue.channel?.pending.push(cq)
