@@ -24,6 +24,8 @@ import type * as NativeError from "./NativeError.ts"
 import { ReleaseError } from "./ReleaseError.ts"
 
 /**
+ * What marks a handle of this library.
+ *
  * @category type ids
  * @since 0.1.0
  */

@@ -35,6 +35,8 @@ export const ReceivedDatagram = Schema.Struct({
 })
 
 /**
+ * The type of {@link ReceivedDatagram}.
+ *
  * @category models
  * @since 0.1.0
  */
