@@ -76,53 +76,23 @@ export const OnReleaseFailure = Context.Reference<"die" | "log">("@effect-rdma/c
   defaultValue: () => "die"
 })
 
-class Node<out Raw> implements Ledger.Entry {
-  readonly name: string
-  readonly children = new Set<Node<unknown>>()
-  state: Ledger.Entry["state"] = "live"
-  released = ""
-  leases = 0
+interface Node<out Raw> extends Ledger.Entry {
+  readonly parents: ReadonlyArray<Node<unknown>>
+  readonly children: Set<Node<unknown>>
+  readonly ledger: Ledger.Ledger
+  readonly scope: Scope.Closeable
+  readonly cannotRefuse: boolean
+  readonly goneWithDevice: boolean
+  readonly raw: Raw
+  readonly releaseRaw: Effect.Effect<void, NativeError.NativeError>
+  state: Ledger.Entry["state"]
+  /** How it went, for the message of a later use. */
+  released: string
+  leases: number
   idle: Deferred.Deferred<void> | undefined
   releasing: Deferred.Deferred<void> | undefined
   done: Deferred.Deferred<void> | undefined
-
-  readonly kind: string
-  readonly pair: Ledger.Pair
-  readonly ownership: "owned" | "borrowed"
-  readonly cannotRefuse: boolean
-  readonly goneWithDevice: boolean
-  readonly parents: ReadonlyArray<Node<unknown>>
-  readonly site: CreationSite.CreationSite | undefined
-  readonly ledger: Ledger.Ledger
-  readonly scope: Scope.Closeable
-  readonly raw: Raw
-  readonly releaseRaw: Effect.Effect<void, NativeError.NativeError>
-
-  constructor(fields: Pick<Node<Raw>, NodeFields>) {
-    this.kind = fields.kind
-    this.pair = fields.pair
-    this.ownership = fields.ownership
-    this.cannotRefuse = fields.cannotRefuse
-    this.goneWithDevice = fields.goneWithDevice
-    this.parents = fields.parents
-    this.site = fields.site
-    this.ledger = fields.ledger
-    this.scope = fields.scope
-    this.raw = fields.raw
-    this.releaseRaw = fields.releaseRaw
-    this.name = fields.ledger.nextName(fields.kind)
-  }
 }
-
-type NodeFields =
-  | Exclude<keyof Ledger.Entry, "name" | "state">
-  | "cannotRefuse"
-  | "goneWithDevice"
-  | "parents"
-  | "ledger"
-  | "scope"
-  | "raw"
-  | "releaseRaw"
 
 /**
  * What {@link make} needs to pair a create with its destroy.
@@ -175,20 +145,29 @@ export const make = <Kind extends string, Raw, Fields extends object, E, R = nev
         leased.forEach(returnLease)
         return Effect.failCause(exit.cause)
       }
-      const node = new Node<Raw>({
+      const ledger = fiber.getRef(Ledger.Ledger)
+      const node: Node<Raw> = {
+        name: ledger.nextName(options.kind),
         kind: options.kind,
         pair: options.pair,
         ownership: options.ownership ?? "owned",
-        cannotRefuse: options.cannotRefuse ?? false,
-        goneWithDevice: options.goneWithDevice ?? false,
-        parents,
         site: fiber.getRef(CreationSite.CaptureSites) ? options.site : undefined,
-        ledger: fiber.getRef(Ledger.Ledger),
+        parents,
+        children: new Set(),
+        ledger,
         // A scope of its own detaches from the caller's scope once the resource went with its parent.
         scope: Scope.forkUnsafe(scope),
+        cannotRefuse: options.cannotRefuse ?? false,
+        goneWithDevice: options.goneWithDevice ?? false,
         raw: exit.value,
-        releaseRaw: Effect.suspend(() => options.release(exit.value))
-      })
+        releaseRaw: Effect.suspend(() => options.release(exit.value)),
+        state: "live",
+        released: "",
+        leases: 0,
+        idle: undefined,
+        releasing: undefined,
+        done: undefined
+      }
       node.ledger.acquired(node)
       for (const parent of parents) parent.children.add(node)
       leased.forEach(returnLease)
