@@ -16,7 +16,9 @@ import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Equal from "effect/Equal"
 import * as Exit from "effect/Exit"
+import * as Hash from "effect/Hash"
 import * as Scope from "effect/Scope"
 import * as CreationSite from "./CreationSite.ts"
 import * as Ledger from "./Ledger.ts"
@@ -184,8 +186,14 @@ export const make = <Kind extends string, Raw, Fields extends object, E, R = nev
     })
   }))
 
-// Printing a handle must not print the ledger and the whole tree.
+// Neither printing nor comparing a handle may walk through the ledger and the whole tree.
 const Prototype = {
+  [Equal.symbol](this: Any, that: unknown) {
+    return this === that
+  },
+  [Hash.symbol](this: Any) {
+    return Hash.random(this)
+  },
   toJSON(this: Any) {
     return { _id: this[TypeId].name, state: this[TypeId].state }
   },
@@ -198,8 +206,9 @@ const Prototype = {
 }
 
 /**
- * The raw native value of a live handle, valid until the handle's release. Throws {@link UseAfterRelease} for a dead
- * handle: call it where a throw becomes a defect (`Effect.suspend`), straight before the native call.
+ * The raw native value of a live handle. Throws {@link UseAfterRelease} for a dead one. It is valid only as long as the
+ * handle is: within {@link use} or {@link withLease}, or while acquiring a child. Elsewhere another fiber may release the
+ * handle between this and the native call, since Effect may yield there.
  *
  * @category getters
  * @since 0.1.0
@@ -223,7 +232,20 @@ export const nameOf = (self: Any): string => self[TypeId].name
 export const isLive = (self: Any): boolean => self[TypeId].state === "live"
 
 /**
- * Runs an effect that must end before the handle is released: release waits for it.
+ * Runs native calls on a live handle: release waits until they have ended. Dies with {@link UseAfterRelease} when the
+ * handle is dead.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const use = <Raw, A, E, R>(
+  self: Resource<string, Raw>,
+  calls: (raw: Raw) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> => withLease(self, Effect.suspend(() => calls(self[TypeId].raw)))
+
+/**
+ * Runs an effect that must end before the handle is released: release waits for it. The effect must not release the
+ * handle itself, for it would wait for its own end.
  *
  * @category combinators
  * @since 0.1.0
@@ -281,7 +303,8 @@ const release = (node: Node<unknown>, why: string): Effect.Effect<void> =>
   Effect.suspend(() => {
     if (node.state === "releasing") {
       node.done ??= Deferred.makeUnsafe()
-      return Deferred.await(node.done)
+      // Each in a turn of its own: a long chain of closers must not resume on one stack.
+      return Effect.andThen(Deferred.await(node.done), Effect.yieldNow)
     }
     if (node.state !== "live") return Effect.void
     node.state = "releasing"

@@ -32,4 +32,13 @@ describe("LeakCheck", () => {
       const failed = LeakCheck.check(Effect.andThen(ProtectionDomain.alloc(context), Effect.fail("the reason")))
       assert.strictEqual(yield* Effect.flip(failed), "the reason")
     }).pipe(Effect.provide(Fabric.layer)))
+
+  it.effect("sees a leak of a program that brings its own fabric", () =>
+    Effect.gen(function*() {
+      const leak = Effect.gen(function*() {
+        const longer = yield* Scope.make()
+        yield* DeviceContext.openByName("rxe0").pipe(Scope.provide(longer))
+      }).pipe(Effect.provide(Fabric.layer))
+      assert.match(leakOf(yield* Effect.exit(LeakCheck.check(leak))).tree, /DeviceContext#/)
+    }))
 })

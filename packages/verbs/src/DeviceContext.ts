@@ -97,7 +97,7 @@ export const borrow = (
  * @since 0.1.0
  */
 export const query = (self: DeviceContext): Effect.Effect<DeviceAttributes.DeviceAttributes, VerbsError> =>
-  Effect.suspend(() => self.verbs.queryDevice(Resource.raw(self)))
+  Resource.use(self, self.verbs.queryDevice)
 
 /**
  * Every valid GID of every port with its type: `ibv_query_gid_table(3)`. Fails with `EOPNOTSUPP` on a libibverbs that is too
@@ -107,7 +107,7 @@ export const query = (self: DeviceContext): Effect.Effect<DeviceAttributes.Devic
  * @since 0.1.0
  */
 export const gidTable = (self: DeviceContext): Effect.Effect<ReadonlyArray<GidEntry.GidEntry>, VerbsError> =>
-  Effect.suspend(() => self.verbs.queryGidTable(Resource.raw(self)))
+  Resource.use(self, self.verbs.queryGidTable)
 
 /**
  * Fails with `EINVAL` unless two handles are of one device: mixing them never reaches native code.

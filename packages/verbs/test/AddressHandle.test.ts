@@ -1,7 +1,7 @@
 import { NativeReason, Pointer } from "@effect-rdma/core"
-import { AddressHandle, DeviceContext, ProtectionDomain, Verbs, VerbsError } from "@effect-rdma/verbs"
+import { AddressHandle, DeviceContext, ProtectionDomain, ReceivedDatagram, Verbs, VerbsError } from "@effect-rdma/verbs"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Schema } from "effect"
 
 /** A device on which every address handle is refused with an errno. */
 const refusing = (errno: number) =>
@@ -43,5 +43,19 @@ describe("AddressHandle", () => {
       )
       assert.match(yield* messageOf(22), /EINVAL \(22\): Invalid argument\. The port and the sgidIndex must be/)
       assert.strictEqual(yield* messageOf(12), `${to}ENOMEM (12): Cannot allocate memory`)
+    }))
+
+  it.effect("the routing header of a received datagram is copied when it is read", () =>
+    Effect.gen(function*() {
+      const grh = new Uint8Array(40)
+      const decoded = yield* Schema.decodeEffect(ReceivedDatagram.ReceivedDatagram)({
+        slid: 1,
+        sl: 0,
+        dlidPathBits: 0,
+        grh
+      })
+      structuredClone(grh.buffer, { transfer: [grh.buffer] })
+      assert.strictEqual(grh.length, 0)
+      assert.strictEqual(decoded.grh?.length, 40)
     }))
 })
