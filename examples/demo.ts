@@ -121,7 +121,10 @@ const inMemory = Effect.gen(function*() {
       )
     })
   )
-}).pipe(Effect.provideService(CreationSite.CaptureSites, false), Effect.provide(Fabric.layer))
+}).pipe(
+  Effect.provideService(CreationSite.CaptureSites, false),
+  Effect.provide([Fabric.layer, Ledger.layer])
+)
 
 const live = Effect.gen(function*() {
   yield* tour(

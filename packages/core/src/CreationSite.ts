@@ -37,7 +37,7 @@ export const capture = (constructor: Function): CreationSite | undefined => {
   if (fiber !== undefined && !fiber.getRef(CaptureSites)) return undefined
   const site = { stack: "" }
   const limit = Error.stackTraceLimit
-  Error.stackTraceLimit = 10
+  Error.stackTraceLimit = 4
   Error.captureStackTrace(site, constructor)
   Error.stackTraceLimit = limit
   return site

@@ -207,12 +207,18 @@ export const formatTree = (entries: ReadonlyArray<Entry>): string => {
   for (const entry of entries) children.set(entry, [])
   for (const entry of entries) (children.get(entry.parents[0]) ?? children.get(undefined))?.push(entry)
   const lines: Array<string> = []
-  const write = (parent: Entry | undefined, indent: string): void => {
-    for (const entry of children.get(parent) ?? []) {
-      lines.push(indent + formatEntry(entry))
-      write(entry, `${indent}  `)
-    }
+  // A stack of its own: a tree may be deeper than that of the language.
+  const pending = (children.get(undefined) ?? []).toReversed().map((entry) => ({ entry, depth: 0 }))
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    const { depth, entry } = next
+    lines.push("  ".repeat(Math.min(depth, deepestIndent)) + formatEntry(entry))
+    for (const child of (children.get(entry) ?? []).toReversed()) pending.push({ entry: child, depth: depth + 1 })
   }
-  write(undefined, "")
   return lines.join("\n")
 }
+
+// -----------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------
+
+const deepestIndent = 20

@@ -219,6 +219,8 @@ export const fromAddress = <const A extends ReadonlyArray<keyof Arguments>, R ex
 }
 
 const load = (path: string): Koffi.LibraryHandle => {
+  // To C the one is the program itself, and the other ends early.
+  if (path === "" || path.includes("\0")) throw new Error("not the name of a library")
   // koffi closes a library when its handle is collected, so the library is pinned first.
   fromProcess().bind("dlopen", ["string", "int"], "pointer")(path, linux.RTLD_NOW | linux.RTLD_NODELETE)
   return koffi().load(path)

@@ -89,7 +89,7 @@ export const addressOf = (bytes: Uint8Array<ArrayBuffer>): bigint => koffi().add
  * @since 0.1.0
  */
 export const view = (address: bigint, length: number): DataView<ArrayBuffer> => {
-  if (address === 0n) throw new RangeError("cannot view NULL")
+  if (address <= 0n || address >= 2n ** 64n) throw new RangeError(`cannot view address ${address}`)
   if (!Number.isSafeInteger(length) || length < 0) throw new RangeError(`cannot view ${length} bytes`)
   return new DataView(koffi().view(address, length))
 }

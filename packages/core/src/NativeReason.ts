@@ -159,6 +159,8 @@ const classes = {
 export const NativeReason = Schema.Union([...Object.values(classes), UnknownErrno, RdmaUnavailable])
 
 /**
+ * The type of {@link NativeReason}.
+ *
  * @category models
  * @since 0.1.0
  */

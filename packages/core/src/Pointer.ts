@@ -16,7 +16,7 @@ export type Pointer<Struct extends string> = bigint & Brand.Brand<`Pointer<${Str
 /**
  * True for both forms of NULL: koffi's `null` and a zero read out of native memory.
  *
- * @category predicates
+ * @category guards
  * @since 0.1.0
  */
 export const isNull = (address: bigint | null): address is null | 0n => address === null || address === 0n

@@ -9,6 +9,7 @@
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
+import * as Errno from "./Errno.ts"
 import { koffi } from "./internal/koffi.ts"
 import * as libc from "./internal/libc.ts"
 import * as linux from "./internal/linux.ts"
@@ -22,7 +23,7 @@ import * as ReturnConvention from "./ReturnConvention.ts"
  * @since 0.1.0
  */
 export class NotPollable extends Schema.TaggedError<NotPollable>("@effect-rdma/core/NotPollable")("NotPollable", {
-  fd: Schema.Int,
+  fd: Schema.Number,
   errno: Schema.Int
 }) {
   override get message() {
@@ -99,6 +100,10 @@ const watch = (fd: number): Watcher & { readonly close: () => void } => {
 export const make = (fd: number): Effect.Effect<Watcher, NotPollable, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.gen(function*() {
+      // koffi would cut the number down to another descriptor.
+      if (!Number.isInteger(fd) || fd < 0 || fd > 0x7fff_ffff) {
+        return yield* new NotPollable({ fd, errno: Errno.numberOf("EBADF") })
+      }
       const duplicate = yield* minusOne(fd, () => libc.fcntl(fd, linux.F_DUPFD_CLOEXEC, 0))
       yield* minusOne(fd, () => probe(duplicate)).pipe(Effect.tapError(() => Effect.sync(() => libc.close(duplicate))))
       return watch(duplicate)

@@ -16,7 +16,9 @@ import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Equal from "effect/Equal"
 import * as Exit from "effect/Exit"
+import * as Hash from "effect/Hash"
 import * as Scope from "effect/Scope"
 import * as CreationSite from "./CreationSite.ts"
 import * as Ledger from "./Ledger.ts"
@@ -24,6 +26,8 @@ import type * as NativeError from "./NativeError.ts"
 import { ReleaseError } from "./ReleaseError.ts"
 
 /**
+ * What marks a handle of this library.
+ *
  * @category type ids
  * @since 0.1.0
  */
@@ -74,53 +78,23 @@ export const OnReleaseFailure = Context.Reference<"die" | "log">("@effect-rdma/c
   defaultValue: () => "die"
 })
 
-class Node<out Raw> implements Ledger.Entry {
-  readonly name: string
-  readonly children = new Set<Node<unknown>>()
-  state: Ledger.Entry["state"] = "live"
-  released = ""
-  leases = 0
+interface Node<out Raw> extends Ledger.Entry {
+  parents: ReadonlyArray<Node<unknown>>
+  readonly children: Set<Node<unknown>>
+  readonly ledger: Ledger.Ledger
+  readonly scope: Scope.Closeable
+  readonly cannotRefuse: boolean
+  readonly goneWithDevice: boolean
+  readonly raw: Raw
+  readonly releaseRaw: Effect.Effect<void, NativeError.NativeError>
+  state: Ledger.Entry["state"]
+  /** How it went, for the message of a later use. */
+  released: string
+  leases: number
   idle: Deferred.Deferred<void> | undefined
   releasing: Deferred.Deferred<void> | undefined
   done: Deferred.Deferred<void> | undefined
-
-  readonly kind: string
-  readonly pair: Ledger.Pair
-  readonly ownership: "owned" | "borrowed"
-  readonly cannotRefuse: boolean
-  readonly goneWithDevice: boolean
-  parents: ReadonlyArray<Node<unknown>>
-  readonly site: CreationSite.CreationSite | undefined
-  readonly ledger: Ledger.Ledger
-  readonly scope: Scope.Closeable
-  readonly raw: Raw
-  readonly releaseRaw: Effect.Effect<void, NativeError.NativeError>
-
-  constructor(fields: Pick<Node<Raw>, NodeFields>) {
-    this.kind = fields.kind
-    this.pair = fields.pair
-    this.ownership = fields.ownership
-    this.cannotRefuse = fields.cannotRefuse
-    this.goneWithDevice = fields.goneWithDevice
-    this.parents = fields.parents
-    this.site = fields.site
-    this.ledger = fields.ledger
-    this.scope = fields.scope
-    this.raw = fields.raw
-    this.releaseRaw = fields.releaseRaw
-    this.name = fields.ledger.nextName(fields.kind)
-  }
 }
-
-type NodeFields =
-  | Exclude<keyof Ledger.Entry, "name" | "state">
-  | "cannotRefuse"
-  | "goneWithDevice"
-  | "parents"
-  | "ledger"
-  | "scope"
-  | "raw"
-  | "releaseRaw"
 
 /**
  * What {@link make} needs to pair a create with its destroy.
@@ -173,20 +147,29 @@ export const make = <Kind extends string, Raw, Fields extends object, E, R = nev
         leased.forEach(returnLease)
         return Effect.failCause(exit.cause)
       }
-      const node = new Node<Raw>({
+      const ledger = fiber.getRef(Ledger.Ledger)
+      const node: Node<Raw> = {
+        name: ledger.nextName(options.kind),
         kind: options.kind,
         pair: options.pair,
         ownership: options.ownership ?? "owned",
-        cannotRefuse: options.cannotRefuse ?? false,
-        goneWithDevice: options.goneWithDevice ?? false,
-        parents,
         site: fiber.getRef(CreationSite.CaptureSites) ? options.site : undefined,
-        ledger: fiber.getRef(Ledger.Ledger),
+        parents,
+        children: new Set(),
+        ledger,
         // A scope of its own detaches from the caller's scope once the resource went with its parent.
         scope: Scope.forkUnsafe(scope),
+        cannotRefuse: options.cannotRefuse ?? false,
+        goneWithDevice: options.goneWithDevice ?? false,
         raw: exit.value,
-        releaseRaw: Effect.suspend(() => options.release(exit.value))
-      })
+        releaseRaw: Effect.suspend(() => options.release(exit.value)),
+        state: "live",
+        released: "",
+        leases: 0,
+        idle: undefined,
+        releasing: undefined,
+        done: undefined
+      }
       node.ledger.acquired(node)
       for (const parent of parents) parent.children.add(node)
       leased.forEach(returnLease)
@@ -203,8 +186,14 @@ export const make = <Kind extends string, Raw, Fields extends object, E, R = nev
     })
   }))
 
-// Printing a handle must not print the ledger and the whole tree.
+// Neither printing nor comparing a handle may walk through the ledger and the whole tree.
 const Prototype = {
+  [Equal.symbol](this: Any, that: unknown) {
+    return this === that
+  },
+  [Hash.symbol](this: Any) {
+    return Hash.random(this)
+  },
   toJSON(this: Any) {
     return { _id: this[TypeId].name, state: this[TypeId].state }
   },
@@ -217,8 +206,9 @@ const Prototype = {
 }
 
 /**
- * The raw native value of a live handle, valid until the handle's release. Throws {@link UseAfterRelease} for a dead
- * handle: call it where a throw becomes a defect (`Effect.suspend`), straight before the native call.
+ * The raw native value of a live handle. Throws {@link UseAfterRelease} for a dead one. It is valid only as long as the
+ * handle is: within {@link use} or {@link withLease}, or while acquiring a child. Elsewhere another fiber may release the
+ * handle between this and the native call, since Effect may yield there.
  *
  * @category getters
  * @since 0.1.0
@@ -256,7 +246,20 @@ export const move = (self: Any, from: Any, to: Any): void => {
 }
 
 /**
- * Runs an effect that must end before the handle is released: release waits for it.
+ * Runs native calls on a live handle: release waits until they have ended. Dies with {@link UseAfterRelease} when the
+ * handle is dead.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const use = <Raw, A, E, R>(
+  self: Resource<string, Raw>,
+  calls: (raw: Raw) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> => withLease(self, Effect.suspend(() => calls(self[TypeId].raw)))
+
+/**
+ * Runs an effect that must end before the handle is released: release waits for it. The effect must not release the
+ * handle itself, for it would wait for its own end.
  *
  * @category combinators
  * @since 0.1.0
@@ -314,7 +317,8 @@ const release = (node: Node<unknown>, why: string): Effect.Effect<void> =>
   Effect.suspend(() => {
     if (node.state === "releasing") {
       node.done ??= Deferred.makeUnsafe()
-      return Deferred.await(node.done)
+      // Each in a turn of its own: a long chain of closers must not resume on one stack.
+      return Effect.andThen(Deferred.await(node.done), Effect.yieldNow)
     }
     if (node.state !== "live") return Effect.void
     node.state = "releasing"

@@ -28,6 +28,12 @@ describe("Ledger", () => {
     ])
   })
 
+  it("formats a tree deeper than the stack", () => {
+    const entries: Array<Ledger.Entry> = [entry("Thing#0")]
+    for (let level = 1; level < 20_000; level++) entries.push(entry(`Thing#${level}`, [entries.at(-1)!]))
+    assert.strictEqual(Ledger.formatTree(entries).split("\n").length, 20_000)
+  })
+
   it.effect("gauges count by kind and fall to zero", () =>
     Effect.gen(function*() {
       const ledger = yield* Ledger.Ledger

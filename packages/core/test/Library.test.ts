@@ -68,6 +68,14 @@ describe("Library", () => {
       assert.strictEqual(libc.bind("getenv", ["string"], "pointer")("NO_SUCH_VARIABLE"), null)
     }))
 
+  it.effect("refuses what C would take for another library", () =>
+    Effect.gen(function*() {
+      for (const path of ["", "libc.so.6\0junk"]) {
+        const error = yield* Effect.flip(Library.open({ ...options, path }))
+        assert.strictEqual(error.tried[0]?.message, "not the name of a library")
+      }
+    }))
+
   it.effect("tells a missing symbol from a missing library", () =>
     Effect.gen(function*() {
       const libc = yield* Library.open(options)

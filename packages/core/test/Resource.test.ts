@@ -5,7 +5,7 @@ import * as NativeReason from "@effect-rdma/core/NativeReason"
 import { ReleaseError } from "@effect-rdma/core/ReleaseError"
 import * as Resource from "@effect-rdma/core/Resource"
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Deferred, Effect, Exit, Fiber, Option, Scope } from "effect"
+import { Cause, Deferred, Effect, Equal, Exit, Fiber, HashMap, Option, Scope } from "effect"
 
 const errorOf = (call: string, errno: number): NativeError.NativeError => ({
   _tag: "TestError",
@@ -371,6 +371,59 @@ describe("Resource", () => {
       yield* make("a")
       assert.deepStrictEqual((yield* Ledger.live).map((entry) => entry.site), [undefined])
     }).pipe(Effect.provide(Ledger.layer)))
+
+  it.effect("is equal to itself alone, whatever it carries", () =>
+    Effect.gen(function*() {
+      const { make } = makeLibrary()
+      const one = yield* make("a")
+      const other = yield* make("a")
+      assert.isTrue(Equal.equals(one, one))
+      assert.isFalse(Equal.equals(one, other))
+      const map = HashMap.make([one, 1], [other, 2])
+      assert.strictEqual(HashMap.getUnsafe(map, other), 2)
+    }))
+
+  it.effect("a thousand closers can wait for each other", () =>
+    Effect.gen(function*() {
+      const { log, make } = makeLibrary()
+      const gate = yield* Deferred.make<void>()
+      const scopes: Array<Scope.Closeable> = []
+      let parents: ReadonlyArray<Resource.Any> = []
+      for (let level = 0; level < 1000; level++) {
+        const scope = yield* Scope.make()
+        scopes.push(scope)
+        parents = [
+          yield* make("a", parents, level === 999 ? { release: Deferred.await(gate) } : {}).pipe(Scope.provide(scope))
+        ]
+      }
+      const closers = []
+      for (const scope of scopes.toReversed()) {
+        closers.push(yield* Effect.forkChild(Scope.close(scope, Exit.void), { startImmediately: true }))
+      }
+      yield* Deferred.succeed(gate, undefined)
+      yield* Fiber.joinAll(closers)
+      assert.strictEqual(log.filter((entry) => entry === "-a").length, 1000)
+    }))
+
+  it.effect("a use holds a lease: release waits for its end", () =>
+    Effect.gen(function*() {
+      const { log, make } = makeLibrary()
+      const gate = yield* Deferred.make<void>()
+      const scope = yield* Scope.make()
+      const thing = yield* make("a").pipe(Scope.provide(scope))
+      yield* Effect.forkChild(
+        Resource.use(
+          thing,
+          (raw) => Effect.andThen(Deferred.await(gate), Effect.sync(() => log.push(`use of ${raw}`)))
+        ),
+        { startImmediately: true }
+      )
+      const closing = yield* Effect.forkChild(Scope.close(scope, Exit.void), { startImmediately: true })
+      yield* Effect.yieldNow
+      yield* Deferred.succeed(gate, undefined)
+      yield* Fiber.join(closing)
+      assert.deepStrictEqual(log, ["+a", "use of a", "-a"])
+    }))
 
   it.effect("prints as its name, without the tree behind it", () =>
     Effect.gen(function*() {

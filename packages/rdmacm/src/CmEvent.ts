@@ -34,6 +34,8 @@ const enumeration = Enumeration.make("CmEventType", [
 export const CmEventType = enumeration.reported
 
 /**
+ * The type of {@link CmEventType}.
+ *
  * @category models
  * @since 0.1.0
  */

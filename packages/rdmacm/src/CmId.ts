@@ -36,14 +36,14 @@ export const make = (
   portSpace: PortSpace.PortSpace
 ): Effect.Effect<CmId, RdmaCmError | Schema.SchemaError, Scope.Scope> => {
   const site = CreationSite.capture(make)
-  return Effect.flatMap(decodePortSpace(portSpace), (portSpace) =>
+  return Effect.flatMap(Effect.suspend(() => decodePortSpace(portSpace)), (portSpace) =>
     Resource.make({
       kind: "CmId",
       pair: ["rdma_create_id", "rdma_destroy_id"],
       site,
       parents: [channel],
       acquire: Effect.suspend(() => channel.cm.createId(Resource.raw(channel), portSpace)),
-      release: channel.cm.destroyId,
+      release: (id) => channel.unacked.withPermit(channel.cm.destroyId(id)),
       fields: () => ({ channel, portSpace })
     }))
 }

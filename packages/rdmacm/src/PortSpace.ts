@@ -21,6 +21,8 @@ const enumeration = Enumeration.make("PortSpace", [
 export const PortSpace = enumeration.schema
 
 /**
+ * The type of {@link PortSpace}.
+ *
  * @category models
  * @since 0.1.0
  */

@@ -55,7 +55,8 @@ export class RdmaCm extends Context.Service<RdmaCm, {
   readonly destroyEventChannel: (channel: Pointer.Pointer<"rdma_event_channel">) => Effect.Effect<void>
   /** Fails with `EAGAIN` when no event is there. */
   readonly getCmEvent: (channel: Pointer.Pointer<"rdma_event_channel">) => Effect.Effect<UnackedEvent, RdmaCmError>
-  readonly ackCmEvent: (event: Pointer.Pointer<"rdma_cm_event">) => Effect.Effect<void, RdmaCmError>
+  /** Cannot fail: it refuses NULL only. */
+  readonly ackCmEvent: (event: Pointer.Pointer<"rdma_cm_event">) => Effect.Effect<void>
   /** Waits until the channel's descriptor is readable. */
   readonly awaitCmEvent: (channel: Pointer.Pointer<"rdma_event_channel">) => Effect.Effect<void, RdmaCmError>
 

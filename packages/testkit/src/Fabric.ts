@@ -9,7 +9,6 @@
  * @since 0.1.0
  */
 import * as CreationSite from "@effect-rdma/core/CreationSite"
-import * as Ledger from "@effect-rdma/core/Ledger"
 import type * as Pointer from "@effect-rdma/core/Pointer"
 import { RdmaCm } from "@effect-rdma/rdmacm/RdmaCm"
 import { Umad } from "@effect-rdma/umad/Umad"
@@ -120,7 +119,7 @@ export class Fabric extends Context.Service<Fabric, {
 }>()("@effect-rdma/testkit/Fabric") {}
 
 /**
- * The fabric of `Topology.twoHosts`, the libraries of its `host-a`, and a fresh ledger that notes creation sites.
+ * The fabric of `Topology.twoHosts` and the libraries of its `host-a`; creation sites are noted.
  *
  * ```ts
  * import { Fabric } from "@effect-rdma/testkit"
@@ -154,7 +153,6 @@ export const layerFrom = (topology: Topology.Input): Layer.Layer<Fabric | Seams,
     const seams = yield* fabric.seams(fabric.topology.hosts[0].name)
     return Context.make(Fabric, fabric).pipe(
       Context.merge(seams),
-      Context.add(Ledger.Ledger, Ledger.makeUnsafe()),
       Context.add(CreationSite.CaptureSites, true)
     )
   })))

@@ -99,6 +99,10 @@ export class Injection extends Context.Service<Injection, {
  */
 export const start = (faults: ReadonlyArray<Fault>): Effect.Effect<Injection["Service"]> =>
   Effect.sync(() => {
+    for (const { call, nth } of faults) {
+      if (!Number.isInteger(nth) || nth < 1) throw new RangeError(`a fault counts calls from 1, not ${nth}`)
+      if (call !== undefined && !Calls.isFallible(call)) throw new RangeError(`${call} is not a call that can fail`)
+    }
     const calls: Array<ObservedCall> = []
     const counts = new Map<FallibleCall | undefined, number>()
 

@@ -26,8 +26,8 @@ export class LeakError extends Schema.TaggedError<LeakError>("@effect-rdma/testk
 
 /**
  * Runs a program in a scope of its own with a fresh ledger and creation sites, and dies with {@link LeakError} when
- * anything that it made is alive after that scope has closed: something that went into a longer scope, or whose release
- * failed. The program's own outcome is kept otherwise.
+ * anything that it made, on whatever parents, is alive after that scope has closed: something that went into a longer
+ * scope, or whose release failed. The program's own outcome is kept otherwise.
  *
  * ```ts
  * import { LeakCheck } from "@effect-rdma/testkit"

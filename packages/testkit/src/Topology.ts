@@ -46,6 +46,8 @@ export const GidRow = Schema.Struct({
 })
 
 /**
+ * The type of {@link GidRow}.
+ *
  * @category models
  * @since 0.1.0
  */
@@ -83,6 +85,8 @@ export const Port = Schema.Struct({
 })
 
 /**
+ * The type of {@link Port}.
+ *
  * @category models
  * @since 0.1.0
  */
@@ -160,6 +164,8 @@ export const Device = Schema.Struct({
 })
 
 /**
+ * The type of {@link Device}.
+ *
  * @category models
  * @since 0.1.0
  */
@@ -178,6 +184,8 @@ export const Host = Schema.Struct({
 })
 
 /**
+ * The type of {@link Host}.
+ *
  * @category models
  * @since 0.1.0
  */
@@ -194,6 +202,8 @@ export const Topology = Schema.Struct({
 })
 
 /**
+ * The type of {@link Topology}.
+ *
  * @category models
  * @since 0.1.0
  */

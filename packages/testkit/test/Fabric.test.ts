@@ -60,7 +60,7 @@ describe("Fabric", () => {
         }))
         assert.deepStrictEqual(yield* nativeKinds, [])
         assert.deepStrictEqual(yield* ledgerKinds, [])
-      }).pipe(Effect.provide(Fabric.layer)))
+      }).pipe(Effect.provide([Fabric.layer, Ledger.layer])))
 
     it.effect("name host, device and pointer, oldest first", () =>
       Effect.gen(function*() {
@@ -203,7 +203,7 @@ describe("Fabric", () => {
         yield* Effect.scoped(Effect.andThen(everything, fabric.unplug("host-a", "mlx5_0")))
         assert.deepStrictEqual(yield* nativeKinds, [])
         assert.deepStrictEqual(yield* ledgerKinds, [])
-      }).pipe(Effect.provide(Fabric.layer)))
+      }).pipe(Effect.provide([Fabric.layer, Ledger.layer])))
 
     it.effect("libibumad and librdmacm show it no more; ids that are bound to it are told", () =>
       Effect.gen(function*() {

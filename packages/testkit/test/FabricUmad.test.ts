@@ -124,6 +124,13 @@ describe("Fabric: libibumad", () => {
         const umad = yield* Umad
         yield* assertRefused(umad.getPort(undefined, any), call, "ENODEV")
         yield* assertRefused(umad.getPort(name("rxe0"), port(1)), call, "EIO")
+      }).pipe(Effect.provide(Fabric.layerFrom({ hosts: [{ name: "empty", devices: [] }] }))))
+
+    it.effect("RdmaUnavailable on a kernel without RDMA", () =>
+      Effect.gen(function*() {
+        const umad = yield* Umad
+        const error = yield* Effect.flip(umad.getPort(undefined, any))
+        assert.deepStrictEqual([error.reason._tag, error.reason.errno], ["RdmaUnavailable", 19])
       }).pipe(Effect.provide(Fabric.layerFrom({ hosts: [{ name: "bare", rdma: false }] }))))
 
     it.effect("EIO for an adapter with more ports than umad_ca_t has room for; its ports can be got", () =>

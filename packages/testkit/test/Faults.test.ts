@@ -186,4 +186,15 @@ describe("Faults", () => {
     ]
     assert.strictEqual(faults.length, 4)
   })
+
+  it.effect("a fault that could never fire is refused", () =>
+    Effect.gen(function*() {
+      for (const nth of [0, Number.NaN, 1.5]) {
+        const exit = yield* Effect.exit(Faults.start([{ call: "ibv_alloc_pd", nth, errno: "ENOMEM" }]))
+        assert.match(String(exit), /a fault counts calls from 1/)
+      }
+      // @ts-expect-error void
+      const exit = yield* Effect.exit(Faults.start([{ call: "ibv_free_device_list", nth: 1, errno: "EIO" }]))
+      assert.match(String(exit), /ibv_free_device_list is not a call that can fail/)
+    }))
 })

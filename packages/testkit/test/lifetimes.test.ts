@@ -26,10 +26,13 @@ import {
   type ProtectionDomain as PD,
   ResourceDomain,
   ThreadDomain,
-  Verbs
+  Verbs,
+  VerbsError
 } from "@effect-rdma/verbs"
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Cause, Context, Effect, Exit, Fiber, Schema, Scope } from "effect"
+import * as NetAddress from "effect/net/NetAddress"
+import { TestClock } from "effect/testing"
 import * as Calls from "../src/internal/calls.ts"
 import { makeQueue, queueKinds, type QueueWorld, queueWorld } from "./queueKinds.ts"
 import { makeSteering, steeringKinds, type SteeringWorld, steeringWorld } from "./steeringKinds.ts"
@@ -83,6 +86,8 @@ const Step = Schema.Union([
   Make,
   Schema.Struct({ openScopeIn: Pick }),
   Schema.Struct({ closeScope: Pick }),
+  Schema.Struct({ query: Pick }),
+  Schema.Struct({ resolveOn: Pick }),
   Schema.Struct({ waitForEvent: Pick }),
   Schema.Struct({ unplug: Schema.Literals(["rxe0", "mlx5_0"]) })
 ])
@@ -126,6 +131,7 @@ interface World {
   readonly steering: SteeringWorld
   readonly queuing: QueueWorld
   readonly channels: Array<EventChannel.EventChannel>
+  readonly ids: Array<CmId.CmId>
   readonly libraries: Array<UmadLibrary.UmadLibrary>
   readonly scopes: Array<Scope.Closeable>
   readonly defects: Array<unknown>
@@ -142,6 +148,8 @@ const slowSeams = (context: Context.Context<Fabric.Seams>): Context.Context<Fabr
     Context.add(RdmaCm.RdmaCm, Calls.interceptRdmaCm(Context.get(context, RdmaCm.RdmaCm), slowly)),
     Context.add(Umad.Umad, Calls.interceptUmad(Context.get(context, Umad.Umad), slowly))
   )
+
+const peer = NetAddress.inetAddressFromStringUnsafe("10.0.0.2:4791")
 
 const pick = <A>(from: ReadonlyArray<A>, index: number): A | undefined => from[index % from.length]
 
@@ -304,7 +312,7 @@ const make = (
     case "EventChannel":
       return kept(world.channels, EventChannel.make())
     case "CmId":
-      return onParent(pick(world.channels, step.parent), (channel) => CmId.make(channel, "tcp"))
+      return onParent(pick(world.channels, step.parent), (channel) => kept(world.ids, CmId.make(channel, "tcp")))
     case "UmadLibrary":
       return kept(world.libraries, UmadLibrary.init())
     case "UmadPort":
@@ -346,6 +354,20 @@ const run = (
     const scope = pick(world.scopes.slice(1), step.closeScope)
     return scope === undefined ? Effect.void : noting(world, Scope.close(scope, Exit.void))
   }
+  if ("query" in step) {
+    const context = pick(world.contexts, step.query)
+    return context === undefined ? Effect.void : noting(world, DeviceContext.query(context))
+  }
+  if ("resolveOn" in step) {
+    const id = pick(world.ids, step.resolveOn)
+    return id === undefined
+      ? Effect.void
+      : Effect.andThen(
+        noting(world, Resource.use(id, (pointer) => id.channel.cm.resolveAddr(pointer, undefined, peer, 1000))),
+        // Then its event is there, and nobody may have taken it when the id is destroyed.
+        TestClock.adjust("1 millis")
+      )
+  }
   if ("waitForEvent" in step) {
     const channel = pick(world.channels, step.waitForEvent)
     const completions = pick(world.completionChannels, step.waitForEvent)
@@ -385,11 +407,13 @@ const firstSteps: ReadonlyArray<Step> = [
     "ThreadDomain",
     "ParentDomain",
     "EventChannel",
+    "CmId",
     "UmadLibrary"
   ] as const)
     .map(
       (make, index) => ({ make, parent: index, other: index, scope: index })
-    )
+    ),
+  { resolveOn: 0 }
 ]
 
 const runProgram = Effect.fnUntraced(function*({ faults, interruptAfter, slow, strands }: Program) {
@@ -410,6 +434,7 @@ const runProgram = Effect.fnUntraced(function*({ faults, interruptAfter, slow, s
     steering: steeringWorld(),
     queuing: queueWorld(),
     channels: [],
+    ids: [],
     libraries: [],
     scopes: [root],
     defects: [],
@@ -431,9 +456,12 @@ const runProgram = Effect.fnUntraced(function*({ faults, interruptAfter, slow, s
   const alive = ledger.live().filter((entry) => entry.ownership === "owned")
   const describe = () => Ledger.formatTree(alive)
 
+  const failures = world.defects.filter((defect) => defect instanceof ReleaseError.ReleaseError)
   for (const defect of world.defects) {
+    // Effect makes a typed error a defect when a release fails while it is under way.
+    const isElected = failures.length > 0 && defect instanceof VerbsError.VerbsError
     assert.isTrue(
-      defect instanceof Resource.UseAfterRelease || defect instanceof ReleaseError.ReleaseError,
+      defect instanceof Resource.UseAfterRelease || defect instanceof ReleaseError.ReleaseError || isElected,
       `${String(defect)}\n${describe()}`
     )
   }
@@ -444,7 +472,6 @@ const runProgram = Effect.fnUntraced(function*({ faults, interruptAfter, slow, s
   if (world.unplugged.size === 0) assert.deepStrictEqual(left, leaked, describe())
   else for (const kind of left) assert.include(leaked, kind, describe())
   // A release fails because a fault said so, or because a child could not be released before.
-  const failures = world.defects.filter((defect) => defect instanceof ReleaseError.ReleaseError)
   assert.strictEqual(failures.length, alive.length)
   for (const failure of failures) {
     const byFault = injected.some(({ call, failedWith }) => call === failure.call && failedWith === failure.errno)
@@ -474,7 +501,7 @@ describe("lifetimes", () => {
   it.effect.prop(
     "no random program leaks, releases twice or in the wrong order",
     [Program],
-    ([program]) => Effect.provide(runProgram(program), Fabric.layer),
+    ([program]) => Effect.provide(runProgram(program), [Fabric.layer, Ledger.layer]),
     { arbitrary: { runs: 4000, size: 30, seed: Number(process.env["EFFECT_RDMA_SEED"] ?? 1) }, timeout: 120_000 }
   )
 
@@ -482,6 +509,6 @@ describe("lifetimes", () => {
     const { acquired, ...others } = statistics
     for (const [name, count] of Object.entries(others)) assert.isAbove(count, 100, name)
     for (const [call, count] of acquired) assert.isAbove(count, 50, call)
-    assert.strictEqual(acquired.size, 43)
+    assert.strictEqual(acquired.size, 44)
   })
 })

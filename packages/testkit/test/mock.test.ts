@@ -1,4 +1,4 @@
-import { Guid, NativeReason, Pointer, Resource } from "@effect-rdma/core"
+import { Guid, Ledger, NativeReason, Pointer, ReleaseError, Resource } from "@effect-rdma/core"
 import { Fabric, Faults, LeakCheck } from "@effect-rdma/testkit"
 import {
   AddressHandle,
@@ -82,7 +82,7 @@ describe("an application on a mock of libibverbs", () => {
 
   it.effect("sees a release that fails in the exit, and the handle as leaked", () =>
     Effect.gen(function*() {
-      const eio = new VerbsError.VerbsError({
+      const ebusy = new VerbsError.VerbsError({
         call: "ibv_close_device",
         reason: NativeReason.fromErrno(16),
         input: {}
@@ -91,11 +91,21 @@ describe("an application on a mock of libibverbs", () => {
         getDeviceList: Effect.succeed(listOf("mlx5_0")),
         freeDeviceList: () => Effect.void,
         openDevice: () => Effect.succeed(Pointer.make<"ibv_context">(0x3000n)),
-        closeDevice: () => Effect.fail(eio)
+        closeDevice: () => Effect.fail(ebusy)
       })
-      const program = Effect.scoped(DeviceContext.openByName("mlx5_0")).pipe(Effect.provide(mock))
-      const exit = yield* Effect.exit(program)
-      assert.include(Exit.isFailure(exit) ? Cause.pretty(exit.cause) : "", "ibv_close_device did not release")
+      const ledger = Ledger.makeUnsafe()
+      const exit = yield* Effect.scoped(DeviceContext.openByName("mlx5_0")).pipe(
+        Effect.provide(mock),
+        Effect.provideService(Ledger.Ledger, ledger),
+        Effect.exit
+      )
+      const defect = Exit.isFailure(exit) && Cause.squash(exit.cause)
+      if (!(defect instanceof ReleaseError.ReleaseError)) return assert.fail(String(exit))
+      assert.strictEqual(defect.call, "ibv_close_device")
+      assert.strictEqual(defect.errno, 16)
+      assert.deepStrictEqual(ledger.live().map(({ kind, state }) => ({ kind, state })), [
+        { kind: "DeviceContext", state: "leaked" }
+      ])
     }))
 })
 

@@ -22,6 +22,8 @@ export const CaName = Schema.String.check(
 ).pipe(Schema.brand("CaName"))
 
 /**
+ * The type of {@link CaName}.
+ *
  * @category models
  * @since 0.1.0
  */

@@ -5,7 +5,6 @@
  */
 import type * as Guid from "@effect-rdma/core/Guid"
 import type * as Identifier from "@effect-rdma/core/Identifier"
-import type * as Lid from "@effect-rdma/core/Lid"
 import type * as PhysicalState from "@effect-rdma/core/PhysicalState"
 import type * as PKey from "@effect-rdma/core/PKey"
 import type * as PortState from "@effect-rdma/core/PortState"
@@ -20,9 +19,10 @@ export interface PortAttributes {
   readonly caName: string
   /** 0 is the management port of a switch. */
   readonly portNum: Identifier.AnyPortNumber
-  readonly baseLid: Lid.Lid
+  /** Wider than the 16 bits of InfiniBand on Omni-Path. */
+  readonly baseLid: number
   readonly lmc: number
-  readonly smLid: Lid.Lid
+  readonly smLid: number
   readonly smSl: number
   readonly state: PortState.PortState
   readonly physState: PhysicalState.PhysicalState

@@ -36,7 +36,7 @@ export const get = (
   caName?: string
 ): Effect.Effect<UmadCa, UmadError | Schema.SchemaError, Scope.Scope> => {
   const site = CreationSite.capture(get)
-  return Effect.flatMap(decodeName(caName), (caName) =>
+  return Effect.flatMap(Effect.suspend(() => decodeName(caName)), (caName) =>
     Resource.make({
       kind: "UmadCa",
       pair: ["umad_get_ca", "umad_release_ca"],

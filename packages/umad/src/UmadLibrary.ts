@@ -48,7 +48,4 @@ export const init = (): Effect.Effect<UmadLibrary, UmadError, Umad.Umad | Scope.
  * @since 0.1.0
  */
 export const caNames = (self: UmadLibrary): Effect.Effect<ReadonlyArray<string>, UmadError> =>
-  Effect.suspend(() => {
-    Resource.raw(self)
-    return self.umad.getCasNames
-  })
+  Resource.use(self, () => self.umad.getCasNames)

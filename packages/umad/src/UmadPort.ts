@@ -60,7 +60,7 @@ export const get = (
   filter: typeof Filter.Encoded = {}
 ): Effect.Effect<UmadPort, UmadError | Schema.SchemaError, Scope.Scope> => {
   const site = CreationSite.capture(get)
-  return Effect.flatMap(decodeFilter(filter), ({ caName, portNum }) =>
+  return Effect.flatMap(Effect.suspend(() => decodeFilter(filter)), ({ caName, portNum }) =>
     Resource.make({
       kind: "UmadPort",
       pair: ["umad_get_port", "umad_release_port"],

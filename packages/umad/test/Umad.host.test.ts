@@ -24,26 +24,27 @@ describe.skipIf(skipWithRdma())("libibumad on a kernel without RDMA", () => {
         yield* umad.done
       }))
 
-    it.effect("fails as the library does", () =>
+    it.effect("says that the kernel lacks RDMA, what to load, and with which errno the library failed", () =>
       Effect.gen(function*() {
         const umad = yield* Umad.Umad
         const failures = [
-          [umad.getPort(undefined, anyPort), "ENODEV", { portNum: 0 }],
-          [umad.getPort(nope, anyPort), "ENODEV", { caName: "nope", portNum: 0 }],
-          [umad.getPort(nope, firstPort), "EIO", { caName: "nope", portNum: 1 }],
-          [umad.getCa(undefined), "ENODEV", {}],
-          [umad.getCa(nope), "ENOENT", { caName: "nope" }]
+          [umad.getPort(undefined, anyPort), 19, { portNum: 0 }],
+          [umad.getPort(nope, anyPort), 19, { caName: "nope", portNum: 0 }],
+          [umad.getPort(nope, firstPort), 5, { caName: "nope", portNum: 1 }],
+          [umad.getCa(undefined), 19, {}],
+          [umad.getCa(nope), 2, { caName: "nope" }]
         ] as const
-        for (const [call, reason, input] of failures) {
+        for (const [call, errno, input] of failures) {
           const error = yield* Effect.flip<unknown, UmadError, never>(call)
-          assert.strictEqual(error.reason._tag, reason)
+          assert.strictEqual(error.reason._tag, "RdmaUnavailable")
+          assert.strictEqual(error.reason.errno, errno)
           assert.deepStrictEqual(error.input, input)
         }
         const { message } = yield* Effect.flip(umad.getCa(nope))
         assert.strictEqual(
           message,
-          "umad_get_ca (caName nope): ENOENT (2): No such file or directory. " +
-            "No adapter has that name; ibstat -l lists them"
+          "umad_get_ca (caName nope): this kernel has no RDMA loaded (ENOENT (2): No such file or directory). " +
+            "Load it with: modprobe ib_umad, and the driver of the adapter, such as mlx5_ib or rdma_rxe"
         )
       }))
   })

@@ -55,7 +55,7 @@ export const make = (
   attributes: AddressHandleAttributes.Input
 ): Effect.Effect<AddressHandle, VerbsError | Schema.SchemaError, Scope.Scope> => {
   const site = CreationSite.capture(make)
-  return Effect.flatMap(decodeAttributes(attributes), (attributes) =>
+  return Effect.flatMap(Effect.suspend(() => decodeAttributes(attributes)), (attributes) =>
     Resource.make({
       kind: "AddressHandle",
       pair: ["ibv_create_ah", "ibv_destroy_ah"],
@@ -86,7 +86,7 @@ export const fromReceived = (
   const site = CreationSite.capture(fromReceived)
   return Effect.flatMap(decodeReceived(portNum, received), ([portNum, received]) =>
     Effect.flatMap(
-      Effect.suspend(() => domain.context.verbs.initAhFromWc(Resource.raw(domain.context), portNum, received)),
+      Resource.use(domain.context, (context) => domain.context.verbs.initAhFromWc(context, portNum, received)),
       (attributes) =>
         Resource.make({
           kind: "AddressHandle",
@@ -119,7 +119,7 @@ export const attributesOfSender = (
 ): Effect.Effect<AddressHandleAttributes.AddressHandleAttributes, VerbsError | Schema.SchemaError> =>
   Effect.flatMap(
     decodeReceived(portNum, received),
-    ([portNum, received]) => context.verbs.initAhFromWc(Resource.raw(context), portNum, received)
+    ([portNum, received]) => Resource.use(context, (pointer) => context.verbs.initAhFromWc(pointer, portNum, received))
   )
 
 // -----------------------------------------------------------------------------
@@ -129,10 +129,12 @@ export const attributesOfSender = (
 const decodeAttributes = Schema.decodeEffect(AddressHandleAttributes.AddressHandleAttributes)
 
 const decodeReceived = (portNum: number, received: typeof ReceivedDatagram.ReceivedDatagram.Encoded) =>
-  Effect.all([
-    Schema.decodeEffect(Identifier.PortNumber)(portNum),
-    Schema.decodeEffect(ReceivedDatagram.ReceivedDatagram)(received)
-  ])
+  Effect.suspend(() =>
+    Effect.all([
+      Schema.decodeEffect(Identifier.PortNumber)(portNum),
+      Schema.decodeEffect(ReceivedDatagram.ReceivedDatagram)(received)
+    ])
+  )
 
 /** Adds where the packets were to go, and what to look at: an errno alone says little of an address. */
 const explaining = (attributes: AddressHandleAttributes.AddressHandleAttributes) =>

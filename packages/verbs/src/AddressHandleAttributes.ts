@@ -29,6 +29,8 @@ export const GlobalRoute = Schema.Struct({
 })
 
 /**
+ * The type of {@link GlobalRoute}.
+ *
  * @category models
  * @since 0.1.0
  */
@@ -61,6 +63,8 @@ export const AddressHandleAttributes = Schema.Struct({
 })
 
 /**
+ * The type of {@link AddressHandleAttributes}.
+ *
  * @category models
  * @since 0.1.0
  */

@@ -146,7 +146,7 @@ export const commandDescriptor = (self: DeviceContext): Effect.Effect<number> =>
  * @since 0.1.0
  */
 export const query = (self: DeviceContext): Effect.Effect<DeviceAttributes.DeviceAttributes, VerbsError> =>
-  Effect.suspend(() => self.verbs.queryDevice(Resource.raw(self)))
+  Resource.use(self, self.verbs.queryDevice)
 
 /**
  * Every valid GID of every port with its type: `ibv_query_gid_table(3)`. Fails with `EOPNOTSUPP` on a libibverbs that is too
@@ -156,7 +156,7 @@ export const query = (self: DeviceContext): Effect.Effect<DeviceAttributes.Devic
  * @since 0.1.0
  */
 export const gidTable = (self: DeviceContext): Effect.Effect<ReadonlyArray<GidEntry.GidEntry>, VerbsError> =>
-  Effect.suspend(() => self.verbs.queryGidTable(Resource.raw(self)))
+  Resource.use(self, self.verbs.queryGidTable)
 
 /**
  * What the device can do beyond that, nested as in C: `ibv_query_device_ex(3)`. A library or a provider that is too old for

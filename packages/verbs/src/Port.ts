@@ -28,7 +28,10 @@ export const query = (
   context: DeviceContext.DeviceContext,
   portNum: number
 ): Effect.Effect<PortAttributes.PortAttributes, VerbsError | Schema.SchemaError> =>
-  Effect.flatMap(portNumber(portNum), (port) => context.verbs.queryPort(Resource.raw(context), port))
+  Effect.flatMap(
+    Effect.suspend(() => portNumber(portNum)),
+    (port) => Resource.use(context, (pointer) => context.verbs.queryPort(pointer, port))
+  )
 
 /**
  * The GID at an index of a port's table; an empty place is the zero GID. Fails with `EINVAL` for a port or an index that the
@@ -43,8 +46,8 @@ export const gid = (
   index: number
 ): Effect.Effect<Gid.Gid, VerbsError | Schema.SchemaError> =>
   Effect.flatMap(
-    Effect.all([portNumber(portNum), gidIndex(index)]),
-    ([port, index]) => context.verbs.queryGid(Resource.raw(context), port, index)
+    Effect.suspend(() => Effect.all([portNumber(portNum), gidIndex(index)])),
+    ([port, index]) => Resource.use(context, (pointer) => context.verbs.queryGid(pointer, port, index))
   )
 
 /**
@@ -78,8 +81,8 @@ export const pkey = (
   index: number
 ): Effect.Effect<PKey.PKey, VerbsError | Schema.SchemaError> =>
   Effect.flatMap(
-    Effect.all([portNumber(portNum), pkeyIndex(index)]),
-    ([port, index]) => context.verbs.queryPkey(Resource.raw(context), port, index)
+    Effect.suspend(() => Effect.all([portNumber(portNum), pkeyIndex(index)])),
+    ([port, index]) => Resource.use(context, (pointer) => context.verbs.queryPkey(pointer, port, index))
   )
 
 /**

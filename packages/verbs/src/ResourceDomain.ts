@@ -76,15 +76,19 @@ export const make = (
   attributes: ResourceDomainAttributes.ResourceDomainAttributes = {}
 ): Effect.Effect<ResourceDomain, VerbsError | Schema.SchemaError, Scope.Scope> => {
   const site = CreationSite.capture(make)
-  return Effect.flatMap(decodeAttributes(attributes), (attributes) =>
-    experimental(context, attributes, site).pipe(
-      Effect.catchReason("VerbsError", "EOPNOTSUPP", (_, error) => upstream(context, attributes, site, error))
-    ))
+  return Effect.flatMap(
+    Effect.suspend(() => decodeAttributes(attributes)),
+    (attributes) =>
+      experimental(context, attributes, site).pipe(
+        Effect.catchReason("VerbsError", "EOPNOTSUPP", (_, error) => upstream(context, attributes, site, error))
+      )
+  )
 }
 
 /**
  * The domain that a QP, SRQ or WQ of `protectionDomain` is created in to belong to the resource domain too: a parent
- * domain of both for a `ThreadDomain`, else the protection domain itself. Owned by the scope.
+ * domain of both for a `ThreadDomain`, else the protection domain itself. Owned by the scope. Fails with `EINVAL` when the
+ * two are of different devices.
  *
  * @category combinators
  * @since 0.1.0
@@ -92,10 +96,19 @@ export const make = (
 export const domainFor = (
   self: ResourceDomain,
   protectionDomain: ProtectionDomain.ProtectionDomain
-): Effect.Effect<ProtectionDomain.AnyDomain, VerbsError, Scope.Scope> =>
-  self.origin._tag === "ThreadDomain"
+): Effect.Effect<ProtectionDomain.AnyDomain, VerbsError, Scope.Scope> => {
+  const domain: Effect.Effect<ProtectionDomain.AnyDomain, VerbsError, Scope.Scope> = self.origin._tag === "ThreadDomain"
     ? ParentDomain.alloc(protectionDomain, self.origin.threadDomain)
     : Effect.succeed(protectionDomain)
+  return Resource.use(
+    self,
+    () =>
+      Resource.use(
+        protectionDomain,
+        () => Effect.andThen(DeviceContext.ensureSame("ibv_alloc_parent_domain", self, protectionDomain), domain)
+      )
+  )
+}
 
 // -----------------------------------------------------------------------------
 // internal

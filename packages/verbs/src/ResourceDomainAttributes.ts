@@ -17,6 +17,8 @@ import * as Schema from "effect/Schema"
 export const ThreadModel = Schema.Literals(["safe", "unsafe", "single"])
 
 /**
+ * The type of {@link ThreadModel}.
+ *
  * @category models
  * @since 0.1.0
  */
@@ -33,6 +35,8 @@ export type ThreadModel = typeof ThreadModel.Type
 export const MessageModel = Schema.Literals(["default", "lowLatency", "highBandwidth", "forceLowLatency"])
 
 /**
+ * The type of {@link MessageModel}.
+ *
  * @category models
  * @since 0.1.0
  */
@@ -50,6 +54,8 @@ export const ResourceDomainAttributes = Schema.Struct({
 })
 
 /**
+ * The type of {@link ResourceDomainAttributes}.
+ *
  * @category models
  * @since 0.1.0
  */

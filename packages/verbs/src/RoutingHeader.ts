@@ -43,6 +43,8 @@ export interface Ipv4 {
 }
 
 /**
+ * The type of {@link RoutingHeader}.
+ *
  * @category models
  * @since 0.1.0
  */

@@ -100,10 +100,7 @@ const operationsOf = (library: Library.Library): RdmaCm["Service"] => {
           }
         )
       }),
-    ackCmEvent: (event) =>
-      Effect.asVoid(
-        ReturnConvention.minusOneErrno(() => ackCmEvent(event), (errno) => errorOf("rdma_ack_cm_event", errno, {}))
-      ),
+    ackCmEvent: (event) => Effect.sync(() => void ackCmEvent(event)),
     awaitCmEvent: (channel) =>
       Effect.suspend(() =>
         Effect.mapError(

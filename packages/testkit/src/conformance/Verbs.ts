@@ -577,9 +577,7 @@ export const suite = <Others = never>(lane: VerbsLane<Others>): void => {
     Effect.gen(function*() {
       const pd = yield* domain
       const error = yield* Effect.flip(AddressHandle.make(pd, toIpv4(roce.peerAddress, roce.emptyGidIndex)))
-      assertReason(error, "ibv_create_ah", "UnknownErrno")
-      assert.strictEqual(error._tag === "VerbsError" && error.reason.errno, 61)
-      assert.include(error.message, "ENODATA")
+      assertReason(error, "ibv_create_ah", "ENODATA")
     }))
 
   itChecked("a port that the device does not have is EINVAL of ibv_create_ah", () =>

@@ -194,7 +194,7 @@ const rdmaCmCalls = {
   createEventChannel: "rdma_create_event_channel",
   destroyEventChannel: infallible("rdma_destroy_event_channel"),
   getCmEvent: "rdma_get_cm_event",
-  ackCmEvent: "rdma_ack_cm_event",
+  ackCmEvent: infallible("rdma_ack_cm_event"),
   awaitCmEvent: "poll",
   createId: "rdma_create_id",
   destroyId: "rdma_destroy_id",
@@ -223,6 +223,15 @@ export type FallibleCall = Extract<Entries, string>
 
 /** The C functions that return nothing, or cannot fail. */
 export type InfallibleCall = Extract<Entries, Infallible<string>>["infallible"]
+
+const fallible = new Set<string>(
+  [verbsCalls, rdmaCmCalls, umadCalls].flatMap((table) => Object.values(table)).filter((entry) =>
+    typeof entry === "string"
+  )
+)
+
+/** For callers without types. */
+export const isFallible = (call: string): boolean => fallible.has(call)
 
 /** What happens around each call of a seam whose error is `E`. */
 export interface Interceptor<in out E> {

@@ -41,11 +41,11 @@ export const make = (host: Host.HostState): Umad["Service"] => {
         const call = "umad_get_ca"
         const input = caName === undefined ? {} : { caName }
         const name = caName ?? choose(host, 0)?.name
-        if (name === undefined) return fail(call, "ENODEV", input)
+        if (name === undefined) return fail(host, call, "ENODEV", input)
         const device = find(name)
-        if (device === undefined) return fail(call, "ENOENT", input)
+        if (device === undefined) return fail(host, call, "ENOENT", input)
         const ports = portsOf(device)
-        if (ports === undefined) return fail(call, "EIO", input)
+        if (ports === undefined) return fail(host, call, "EIO", input)
         return Effect.succeed({
           ca: adapters.alloc({ kind: "UmadCa" }),
           attributes: {
@@ -67,11 +67,11 @@ export const make = (host: Host.HostState): Umad["Service"] => {
         const call = "umad_get_port"
         const input = caName === undefined ? { portNum } : { caName, portNum }
         const chosen = choosePort(host, caName, portNum)
-        if (chosen === undefined) return fail(call, "ENODEV", input)
+        if (chosen === undefined) return fail(host, call, "ENODEV", input)
         const device = find(chosen.name)
         const port = device?.ports.find((port) => port.number === chosen.port)
         const attributes = device === undefined || port === undefined ? undefined : readPort(device, port)
-        if (attributes === undefined) return fail(call, "EIO", input)
+        if (attributes === undefined) return fail(host, call, "EIO", input)
         return Effect.succeed({ port: ports.alloc({ kind: "UmadPort" }), attributes })
       }),
     releasePort: (port) => Effect.sync(() => void ports.free("umad_release_port", port))
@@ -82,8 +82,16 @@ export const make = (host: Host.HostState): Umad["Service"] => {
 // internal
 // -----------------------------------------------------------------------------
 
-const fail = (call: string, errno: Errno.ErrnoName, input: UmadError["input"]): Effect.Effect<never, UmadError> =>
-  Effect.fail(new UmadError({ call, reason: NativeReason.fromErrno(Errno.numberOf(errno)), input }))
+const fail = (
+  { rdma }: Host.HostState,
+  call: string,
+  name: Errno.ErrnoName,
+  input: UmadError["input"]
+): Effect.Effect<never, UmadError> => {
+  const errno = Errno.numberOf(name)
+  const reason = rdma ? NativeReason.fromErrno(errno) : new NativeReason.RdmaUnavailable({ errno })
+  return Effect.fail(new UmadError({ call, reason, input }))
+}
 
 const adaptersOf = (host: Host.HostState): ReadonlyArray<Topology.Device> =>
   host.devices.map((device) => device.description).filter(({ nodeType }) =>

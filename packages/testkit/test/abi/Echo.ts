@@ -28,6 +28,18 @@ export interface Report {
   readonly [field: string]: string
 }
 
+/** The report of a parent domain on these parts, with nothing else set. */
+export const parentDomainReport = (
+  parts: { readonly context: string; readonly pd: string; readonly td: string }
+): Report => ({
+  op: "alloc_parent_domain",
+  ...parts,
+  comp_mask: "0",
+  alloc: "0",
+  free: "0",
+  pd_context: "0"
+})
+
 /** How a call fails. */
 export interface Failure {
   readonly result?: number

@@ -126,16 +126,7 @@ describe.skipIf(Compiler.missing !== undefined)("scoped objects of libibverbs", 
       assert.deepStrictEqual(echo().calls().slice(3), [
         { op: "alloc_pd", context },
         { op: "alloc_td", context, comp_mask: "0" },
-        {
-          op: "alloc_parent_domain",
-          context,
-          pd,
-          td,
-          comp_mask: "0",
-          alloc: "0",
-          free: "0",
-          pd_context: "0"
-        },
+        Echo.parentDomainReport({ context, pd, td }),
         { op: "dealloc_pd", pd: parent, context },
         { op: "dealloc_td", td, context },
         { op: "dealloc_pd", pd, context },

@@ -190,16 +190,7 @@ describe.skipIf(Compiler.missing !== undefined)("a resource domain", () => {
           assert.deepStrictEqual(echo().calls(), [
             { op: "alloc_td", context, comp_mask: "0" },
             { op: "alloc_pd", context },
-            {
-              op: "alloc_parent_domain",
-              context,
-              pd,
-              td,
-              comp_mask: "0",
-              alloc: "0",
-              free: "0",
-              pd_context: "0"
-            },
+            Echo.parentDomainReport({ context, pd, td }),
             { op: "dealloc_pd", pd: parent, context },
             { op: "dealloc_pd", pd, context },
             { op: "dealloc_td", td, context },

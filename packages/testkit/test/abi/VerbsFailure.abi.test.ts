@@ -270,7 +270,7 @@ describe.skipIf(Compiler.missing !== undefined)("the seam of libibverbs fails", 
       assert.isUndefined((yield* Effect.flip(verbs.openDevice(all.device))).hint)
     }))
 
-  test("with a hint about the port when an address handle is refused without a cause", () =>
+  test("as of an unknown cause when an address handle is refused without one", () =>
     Effect.gen(function*() {
       const verbs = yield* Verbs.Verbs
       const all = yield* handles
@@ -281,10 +281,8 @@ describe.skipIf(Compiler.missing !== undefined)("the seam of libibverbs fails", 
         yield* Effect.flip(verbs.createAhFromWc(all.pd, port, received))
       ]
       assert.deepStrictEqual(errors.map(({ message }) => message), [
-        "ibv_create_ah (portNum 3): unknown cause (errno 0). " +
-        "Some providers refuse a port that the device does not have so",
-        "ibv_create_ah_from_wc (portNum 3): unknown cause (errno 0). " +
-        "Some providers refuse a port that the device does not have so"
+        "ibv_create_ah (portNum 3): unknown cause (errno 0)",
+        "ibv_create_ah_from_wc (portNum 3): unknown cause (errno 0)"
       ])
       echo().script("create_ah", { errno: 22 })
       assert.isUndefined((yield* Effect.flip(verbs.createAh(all.pd, attributes))).hint)

@@ -5,7 +5,6 @@
  */
 import type * as Guid from "@effect-rdma/core/Guid"
 import type * as Identifier from "@effect-rdma/core/Identifier"
-import type * as Lid from "@effect-rdma/core/Lid"
 import * as NodeType from "@effect-rdma/core/NodeType"
 import * as PhysicalState from "@effect-rdma/core/PhysicalState"
 import type * as PKey from "@effect-rdma/core/PKey"
@@ -16,9 +15,8 @@ import type * as CaAttributes from "../CaAttributes.ts"
 import type * as PortAttributes from "../PortAttributes.ts"
 import type * as Layout from "./Layout.ts"
 
-// Unchecked: what sysfs says is shown as it is, also the LIDs of more than 16 bits of Omni-Path.
+// Unchecked: each fits by the width of its C field.
 const guid = Brand.nominal<Guid.Guid>()
-const lid = Brand.nominal<Lid.Lid>()
 const pkey = Brand.nominal<PKey.PKey>()
 const portNumber = Brand.nominal<Identifier.AnyPortNumber>()
 
@@ -28,9 +26,9 @@ export const portAttributes = (
 ): PortAttributes.PortAttributes => ({
   caName: port.caName,
   portNum: portNumber(port.portnum),
-  baseLid: lid(port.baseLid),
+  baseLid: port.baseLid,
   lmc: port.lmc,
-  smLid: lid(port.smLid),
+  smLid: port.smLid,
   smSl: port.smSl,
   state: PortState.fromNative(port.state),
   physState: PhysicalState.fromNative(port.physState),

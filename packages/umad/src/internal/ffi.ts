@@ -10,6 +10,7 @@ import * as NativeReason from "@effect-rdma/core/NativeReason"
 import * as Pointer from "@effect-rdma/core/Pointer"
 import * as ReturnConvention from "@effect-rdma/core/ReturnConvention"
 import * as Effect from "effect/Effect"
+import { existsSync } from "node:fs"
 import type * as CaAttributes from "../CaAttributes.ts"
 import * as CaName from "../CaName.ts"
 import type * as PortAttributes from "../PortAttributes.ts"
@@ -44,6 +45,24 @@ const operationsOf = (library: Library.Library): Umad["Service"] => {
   const calloc = Library.fromProcess().bind("calloc", ["size", "size"], "pointer")
   const free = Library.fromProcess().bind("free", ["pointer"], "void")
 
+  const listedNames = Effect.suspend(() => {
+    const buffer = new DataView(new ArrayBuffer(maximumDevices * nameField.size))
+    return Effect.map(
+      ReturnConvention.negativeErrno(
+        () => getCasNames(buffer, maximumDevices),
+        (errno) => errorOf("umad_get_cas_names", errno, {})
+      ),
+      (count) => Array.from({ length: count }, (_, index) => nameField.get(buffer, index * nameField.size))
+    )
+  })
+
+  // The library has the same errnos for a kernel without RDMA. A simulator has adapters without the folder.
+  const orUnavailable = (error: UmadError): Effect.Effect<never, UmadError> =>
+    existsSync(adaptersFolder) ?
+      Effect.fail(error) :
+      Effect.flatMap(listedNames, (names) =>
+        Effect.fail(names.length > 0 && !isInvented(names) ? error : unavailable(error)))
+
   // The struct is ours. After a failure the library has cleaned up by itself: a release would free its parts twice.
   const get = <S extends string>(
     call: string,
@@ -56,6 +75,7 @@ const operationsOf = (library: Library.Library): Umad["Service"] => {
       (struct) =>
         ReturnConvention.negativeErrno(() => fill(struct), (errno) => errorOf(call, errno, input)).pipe(
           Effect.tapError(() => Effect.sync(() => free(struct))),
+          Effect.catch(orUnavailable),
           Effect.as(struct)
         )
     ))
@@ -67,21 +87,13 @@ const operationsOf = (library: Library.Library): Umad["Service"] => {
     init: integer("umad_init", init),
     done: integer("umad_done", done),
 
-    getCasNames: Effect.suspend(() => {
-      const buffer = new DataView(new ArrayBuffer(maximumDevices * nameField.size))
-      return Effect.flatMap(
-        ReturnConvention.negativeErrno(
-          () => getCasNames(buffer, maximumDevices),
-          (errno) => errorOf("umad_get_cas_names", errno, {})
-        ),
-        (count) => {
-          const names = Array.from({ length: count }, (_, index) => nameField.get(buffer, index * nameField.size))
-          return count === 1 && names[0] === inventedName
-            ? Effect.map(exists(inventedName), (real) => real ? names : [])
-            : Effect.succeed(names)
-        }
-      )
-    }),
+    getCasNames: Effect.flatMap(
+      listedNames,
+      (names) =>
+        isInvented(names)
+          ? Effect.map(exists(inventedName), (real) => real ? names : [])
+          : Effect.succeed(names)
+    ),
 
     getCaDeviceList: Effect.matchEffect(
       ReturnConvention.pointerOrErrno<"umad_device_node", number>(getCaDeviceList, (errno) => errno),
@@ -134,6 +146,11 @@ const maximumDevices = 4096
 /** The name of the only adapter on a machine without any, and of the first InfiniHost on a machine with one. */
 const inventedName = CaName.CaName.make("mthca0")
 
+const isInvented = (names: ReadonlyArray<string>): boolean => names.length === 1 && names[0] === inventedName
+
+/** The kernel makes this folder when its RDMA core is loaded. */
+const adaptersFolder = "/sys/class/infiniband"
+
 const nameField = Layout.Ca.fields.caName
 
 /** NAME_MAX and the NUL: the list has names of any length that sysfs has. */
@@ -177,6 +194,14 @@ const errorOf = (call: string, errno: number, input: UmadError["input"]): UmadEr
     ...(hint === undefined ? undefined : { hint })
   })
 }
+
+const unavailable = ({ call, input, reason }: UmadError): UmadError =>
+  new UmadError({
+    call,
+    reason: new NativeReason.RdmaUnavailable({ errno: reason.errno }),
+    input,
+    hint: "Load it with: modprobe ib_umad, and the driver of the adapter, such as mlx5_ib or rdma_rxe"
+  })
 
 const hints: { readonly [Name in Errno.ErrnoName]?: string } = {
   ENODEV: "No adapter fits the filter; ibstat -l lists them",

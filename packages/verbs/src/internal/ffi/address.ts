@@ -3,13 +3,11 @@
  *
  * @since 0.1.0
  */
-import type * as Identifier from "@effect-rdma/core/Identifier"
 import type * as Library from "@effect-rdma/core/Library"
 import * as ReturnConvention from "@effect-rdma/core/ReturnConvention"
 import * as Effect from "effect/Effect"
 import type * as Address from "../../operations/Address.ts"
 import * as ReceivedDatagram from "../../ReceivedDatagram.ts"
-import type { VerbsError } from "../../VerbsError.ts"
 import * as Codec from "../codec.ts"
 import * as Layout from "../Layout.ts"
 import { errorOf } from "./error.ts"
@@ -23,7 +21,7 @@ export const make = (library: Library.Library): Address.Operations => {
     createAh: (pd, attributes) =>
       ReturnConvention.pointerOrErrno(
         () => createAh(pd, Codec.encodeAddressHandleAttributes(attributes)),
-        (errno) => addressHandleErrorOf("ibv_create_ah", errno, attributes.portNum)
+        (errno) => errorOf("ibv_create_ah", errno, { portNum: attributes.portNum })
       ),
     destroyAh: (ah) => ReturnConvention.returnedErrno(() => destroyAh(ah), (errno) => errorOf("ibv_destroy_ah", errno)),
     initAhFromWc: (context, portNum, received) =>
@@ -40,7 +38,7 @@ export const make = (library: Library.Library): Address.Operations => {
     createAhFromWc: (pd, portNum, received) =>
       ReturnConvention.pointerOrErrno(
         () => createAhFromWc(pd, Codec.encodeReceived(received), routingHeaderOf(received), portNum),
-        (errno) => addressHandleErrorOf("ibv_create_ah_from_wc", errno, portNum)
+        (errno) => errorOf("ibv_create_ah_from_wc", errno, { portNum })
       )
   }
 
@@ -54,11 +52,3 @@ export const make = (library: Library.Library): Address.Operations => {
 // The library reads the header also of a completion that says it has none.
 const routingHeaderOf = ({ grh }: ReceivedDatagram.ReceivedDatagram): Uint8Array =>
   grh ?? new Uint8Array(ReceivedDatagram.routingHeaderBytes)
-
-const addressHandleErrorOf = (call: string, errno: number, portNum: Identifier.PortNumber): VerbsError =>
-  errorOf(
-    call,
-    errno,
-    { portNum },
-    errno === 0 ? "Some providers refuse a port that the device does not have so" : undefined
-  )
