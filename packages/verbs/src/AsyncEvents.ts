@@ -33,7 +33,7 @@ import type { VerbsError } from "./VerbsError.ts"
 export const next = (self: DeviceContext.DeviceContext): Effect.Effect<AsyncEvent.AsyncEvent, VerbsError> =>
   Effect.catchReason(take(self), "VerbsError", "EAGAIN", () =>
     Effect.andThen(
-      Resource.whileLive(self, Effect.suspend(() => self.verbs.awaitAsyncEvent(Resource.raw(self)))),
+      Resource.whileLive(self, Resource.use(self, self.verbs.awaitAsyncEvent)),
       next(self)
     ))
 
@@ -53,7 +53,7 @@ export const stream = (self: DeviceContext.DeviceContext): Stream.Stream<AsyncEv
 // Counted in the same step, so that no interruption loses an event that was got.
 const take = (self: DeviceContext.DeviceContext): Effect.Effect<AsyncEvent.AsyncEvent, VerbsError> =>
   Effect.uninterruptible(
-    Effect.tap(Effect.suspend(() => self.verbs.getAsyncEvent(Resource.raw(self))), () => countPair)
+    Effect.tap(Resource.use(self, self.verbs.getAsyncEvent), () => countPair)
   )
 
 const countPair = Effect.map(

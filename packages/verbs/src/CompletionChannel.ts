@@ -42,7 +42,7 @@ export const make = (
     site: CreationSite.capture(make),
     parents: [context],
     goneWithDevice: true,
-    acquire: Effect.suspend(() => context.verbs.createCompChannel(Resource.raw(context))),
+    acquire: Resource.use(context, context.verbs.createCompChannel),
     release: context.verbs.destroyCompChannel,
     fields: () => ({ context, queues: new Map<number, CompletionQueue.CompletionQueue>() })
   })
@@ -74,7 +74,7 @@ export const make = (
 export const next = (self: CompletionChannel): Effect.Effect<CompletionQueue.CompletionQueue, VerbsError> =>
   Effect.catchReason(take(self), "VerbsError", "EAGAIN", () =>
     Effect.andThen(
-      Resource.whileLive(self, Effect.suspend(() => self.context.verbs.awaitCqEvent(Resource.raw(self)))),
+      Resource.whileLive(self, Resource.use(self, self.context.verbs.awaitCqEvent)),
       next(self)
     ))
 
@@ -86,7 +86,7 @@ const take = (self: CompletionChannel): Effect.Effect<CompletionQueue.Completion
   Effect.flatMap(
     // Counted in the same step, so that no interruption loses an event that was got.
     Effect.uninterruptible(
-      Effect.tap(Effect.suspend(() => self.context.verbs.getCqEvent(Resource.raw(self))), () => countPair)
+      Effect.tap(Resource.use(self, self.context.verbs.getCqEvent), () => countPair)
     ),
     ({ cqContext }) => {
       const queue = self.queues.get(cqContext)

@@ -54,7 +54,7 @@ export const make = (
       site,
       parents: [context],
       goneWithDevice: true,
-      acquire: Effect.suspend(() => context.verbs.createCompCntr(Resource.raw(context), attributes)),
+      acquire: Resource.use(context, (pointer) => context.verbs.createCompCntr(pointer, attributes)),
       release: context.verbs.destroyCompCntr,
       fields: () => ({ context, attributes })
     }))
@@ -69,7 +69,7 @@ export const make = (
 export const capabilities = (
   context: DeviceContext.DeviceContext
 ): Effect.Effect<CompletionCounterAttributes.Capabilities, VerbsError> =>
-  Effect.suspend(() => context.verbs.queryCompCntrCaps(Resource.raw(context)))
+  Resource.use(context, context.verbs.queryCompCntrCaps)
 
 /**
  * The completions that were counted: `ibv_read_comp_cntr(3)`.
@@ -78,7 +78,7 @@ export const capabilities = (
  * @since 0.1.0
  */
 export const read = (self: CompletionCounter): Effect.Effect<bigint, VerbsError> =>
-  Effect.suspend(() => self.context.verbs.readCompCntr(Resource.raw(self)))
+  Resource.use(self, self.context.verbs.readCompCntr)
 
 /**
  * The failed completions that were counted: `ibv_read_err_comp_cntr(3)`.
@@ -87,7 +87,7 @@ export const read = (self: CompletionCounter): Effect.Effect<bigint, VerbsError>
  * @since 0.1.0
  */
 export const readErr = (self: CompletionCounter): Effect.Effect<bigint, VerbsError> =>
-  Effect.suspend(() => self.context.verbs.readErrCompCntr(Resource.raw(self)))
+  Resource.use(self, self.context.verbs.readErrCompCntr)
 
 /**
  * Sets the counter: `ibv_set_comp_cntr(3)`. Fails with `EINVAL` beyond what the device counts to.
@@ -99,7 +99,10 @@ export const set = (
   self: CompletionCounter,
   value: bigint
 ): Effect.Effect<void, VerbsError | Schema.SchemaError> =>
-  Effect.flatMap(decodeAmount(value), (value) => self.context.verbs.setCompCntr(Resource.raw(self), value))
+  Effect.flatMap(
+    decodeAmount(value),
+    (value) => Resource.use(self, (pointer) => self.context.verbs.setCompCntr(pointer, value))
+  )
 
 /**
  * Sets the counter of failures: `ibv_set_err_comp_cntr(3)`. Fails as {@link set}.
@@ -111,7 +114,10 @@ export const setErr = (
   self: CompletionCounter,
   value: bigint
 ): Effect.Effect<void, VerbsError | Schema.SchemaError> =>
-  Effect.flatMap(decodeAmount(value), (value) => self.context.verbs.setErrCompCntr(Resource.raw(self), value))
+  Effect.flatMap(
+    decodeAmount(value),
+    (value) => Resource.use(self, (pointer) => self.context.verbs.setErrCompCntr(pointer, value))
+  )
 
 /**
  * Adds to the counter: `ibv_inc_comp_cntr(3)`. Fails as {@link set}.
@@ -123,7 +129,10 @@ export const inc = (
   self: CompletionCounter,
   amount: bigint
 ): Effect.Effect<void, VerbsError | Schema.SchemaError> =>
-  Effect.flatMap(decodeAmount(amount), (amount) => self.context.verbs.incCompCntr(Resource.raw(self), amount))
+  Effect.flatMap(
+    decodeAmount(amount),
+    (amount) => Resource.use(self, (pointer) => self.context.verbs.incCompCntr(pointer, amount))
+  )
 
 /**
  * Adds to the counter of failures: `ibv_inc_err_comp_cntr(3)`. Fails as {@link set}.
@@ -135,7 +144,10 @@ export const incErr = (
   self: CompletionCounter,
   amount: bigint
 ): Effect.Effect<void, VerbsError | Schema.SchemaError> =>
-  Effect.flatMap(decodeAmount(amount), (amount) => self.context.verbs.incErrCompCntr(Resource.raw(self), amount))
+  Effect.flatMap(
+    decodeAmount(amount),
+    (amount) => Resource.use(self, (pointer) => self.context.verbs.incErrCompCntr(pointer, amount))
+  )
 
 // -----------------------------------------------------------------------------
 // internal

@@ -164,7 +164,7 @@ export const resize = (
 ): Effect.Effect<number, VerbsError | Schema.SchemaError> =>
   Effect.flatMap(
     Schema.decodeEffect(CompletionQueueAttributes.Cqe)(cqe),
-    (cqe) => self.context.verbs.resizeCq(Resource.raw(self), cqe)
+    (cqe) => Resource.use(self, (pointer) => self.context.verbs.resizeCq(pointer, cqe))
   )
 
 /**
@@ -180,7 +180,7 @@ export const modify = (
 ): Effect.Effect<void, VerbsError | Schema.SchemaError> =>
   Effect.flatMap(
     Schema.decodeEffect(CompletionQueueAttributes.Moderation)(moderation),
-    (moderation) => self.context.verbs.modifyCq(Resource.raw(self), moderation)
+    (moderation) => Resource.use(self, (pointer) => self.context.verbs.modifyCq(pointer, moderation))
   )
 
 /**
@@ -195,7 +195,7 @@ export const requestNotification = (
   self: CompletionQueue,
   options: { readonly solicitedOnly?: boolean } = {}
 ): Effect.Effect<void, VerbsError> =>
-  Effect.suspend(() => self.context.verbs.reqNotifyCq(Resource.raw(self), options.solicitedOnly ?? false))
+  Resource.use(self, (pointer) => self.context.verbs.reqNotifyCq(pointer, options.solicitedOnly ?? false))
 
 /**
  * Reads the completions of an extended queue and tells how many: `ibv_start_poll` and `ibv_end_poll` of
@@ -225,7 +225,7 @@ export const pollExtended = (
   each: (completion: ExtendedCompletion.ExtendedCompletion) => boolean
 ): Effect.Effect<number, VerbsError> =>
   Effect.tap(
-    Effect.suspend(() => self.context.verbs.startPoll(Resource.raw(self), self.wcFlags, each)),
+    Resource.use(self, (pointer) => self.context.verbs.startPoll(pointer, self.wcFlags, each)),
     (count) => count === 0 ? Effect.void : countPoll
   )
 

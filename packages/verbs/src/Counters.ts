@@ -78,7 +78,7 @@ export const make = (context: DeviceContext.DeviceContext): Effect.Effect<Counte
     site: CreationSite.capture(make),
     parents: [context],
     goneWithDevice: true,
-    acquire: Effect.suspend(() => context.verbs.createCounters(Resource.raw(context))),
+    acquire: Resource.use(context, context.verbs.createCounters),
     release: context.verbs.destroyCounters,
     fields: () => ({ context })
   })

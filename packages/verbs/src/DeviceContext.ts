@@ -136,8 +136,7 @@ export { import_ as import }
  * @category getters
  * @since 0.1.0
  */
-export const commandDescriptor = (self: DeviceContext): Effect.Effect<number> =>
-  Effect.suspend(() => self.verbs.getCmdFd(Resource.raw(self)))
+export const commandDescriptor = (self: DeviceContext): Effect.Effect<number> => Resource.use(self, self.verbs.getCmdFd)
 
 /**
  * What the device is and can do: `ibv_query_device(3)`. Fails with `EIO` when the device is gone.
@@ -168,7 +167,7 @@ export const gidTable = (self: DeviceContext): Effect.Effect<ReadonlyArray<GidEn
 export const queryExtended = (
   self: DeviceContext
 ): Effect.Effect<ExtendedDeviceAttributes.ExtendedDeviceAttributes, VerbsError> =>
-  Effect.suspend(() => self.verbs.queryDeviceEx(Resource.raw(self)))
+  Resource.use(self, self.verbs.queryDeviceEx)
 
 /**
  * The device's clock at this moment, which the timestamps of completions are taken from: `ibv_query_rt_values_ex(3)`. Fails
@@ -179,8 +178,7 @@ export const queryExtended = (
  */
 export const queryRtValues = (
   self: DeviceContext
-): Effect.Effect<ExtendedDeviceAttributes.RealTimeValues, VerbsError> =>
-  Effect.suspend(() => self.verbs.queryRtValuesEx(Resource.raw(self)))
+): Effect.Effect<ExtendedDeviceAttributes.RealTimeValues, VerbsError> => Resource.use(self, self.verbs.queryRtValuesEx)
 
 /**
  * How many interrupts of the device can tell of completions: `num_comp_vectors` of the context.
@@ -189,7 +187,7 @@ export const queryRtValues = (
  * @since 0.1.0
  */
 export const numCompVectors = (self: DeviceContext): Effect.Effect<number> =>
-  Effect.suspend(() => self.verbs.numCompVectors(Resource.raw(self)))
+  Resource.use(self, self.verbs.numCompVectors)
 
 /**
  * Fails with `EINVAL` unless two handles are of one device: mixing them never reaches native code.

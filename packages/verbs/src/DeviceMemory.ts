@@ -51,7 +51,7 @@ export const alloc = (
         context,
         site,
         length,
-        Effect.suspend(() => context.verbs.allocDm(Resource.raw(context), { length: BigInt(length), logAlignReq }))
+        Resource.use(context, (pointer) => context.verbs.allocDm(pointer, { length: BigInt(length), logAlignReq }))
       )
   )
 }
@@ -74,7 +74,7 @@ export const import_ = (
       context,
       site,
       undefined,
-      Effect.suspend(() => context.verbs.importDm(Resource.raw(context), handle))
+      Resource.use(context, (pointer) => context.verbs.importDm(pointer, handle))
     ))
 }
 export { import_ as import }
@@ -93,7 +93,7 @@ export const memcpyTo = (
 ): Effect.Effect<void, VerbsError | Schema.SchemaError> =>
   Effect.flatMap(
     Schema.decodeEffect(MemoryAttributes.Offset)(offset),
-    (offset) => self.context.verbs.memcpyToDm(Resource.raw(self), BigInt(offset), bytes)
+    (offset) => Resource.use(self, (pointer) => self.context.verbs.memcpyToDm(pointer, BigInt(offset), bytes))
   )
 
 /**
@@ -112,7 +112,8 @@ export const memcpyFrom = (
       Schema.decodeEffect(MemoryAttributes.Offset)(offset),
       Schema.decodeEffect(MemoryAttributes.Length)(length)
     ]),
-    ([offset, length]) => self.context.verbs.memcpyFromDm(Resource.raw(self), BigInt(offset), length)
+    ([offset, length]) =>
+      Resource.use(self, (pointer) => self.context.verbs.memcpyFromDm(pointer, BigInt(offset), length))
   )
 
 // -----------------------------------------------------------------------------

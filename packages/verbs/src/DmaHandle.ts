@@ -51,7 +51,7 @@ export const alloc = (
       site,
       parents: [context],
       goneWithDevice: true,
-      acquire: Effect.suspend(() => context.verbs.allocDmah(Resource.raw(context), hints)),
+      acquire: Resource.use(context, (pointer) => context.verbs.allocDmah(pointer, hints)),
       release: context.verbs.deallocDmah,
       fields: () => ({ context, hints })
     }))

@@ -38,7 +38,7 @@ export const fromDeviceMemory = (
     memory,
     ["ibv_dm_export_dmabuf_fd", "close"],
     CreationSite.capture(fromDeviceMemory),
-    Effect.suspend(() => memory.context.verbs.dmExportDmabufFd(Resource.raw(memory)))
+    Resource.use(memory, memory.context.verbs.dmExportDmabufFd)
   )
 
 /**
@@ -52,7 +52,7 @@ export const fromBuffer = (buffer: DmaBuffer.DmaBuffer): Effect.Effect<DmabufDes
     buffer,
     ["ibv_export_buf_dmabuf_fd", "close"],
     CreationSite.capture(fromBuffer),
-    Effect.suspend(() => buffer.context.verbs.exportBufDmabufFd(Resource.raw(buffer)))
+    Resource.use(buffer, buffer.context.verbs.exportBufDmabufFd)
   )
 
 // -----------------------------------------------------------------------------

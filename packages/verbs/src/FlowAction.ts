@@ -63,7 +63,7 @@ export const makeEsp = (
         site,
         parents: [context],
         goneWithDevice: true,
-        acquire: Effect.suspend(() => context.verbs.createFlowActionEsp(Resource.raw(context), attributes)),
+        acquire: Resource.use(context, (pointer) => context.verbs.createFlowActionEsp(pointer, attributes)),
         release: context.verbs.destroyFlowAction,
         fields: () => ({ context })
       })
@@ -84,5 +84,5 @@ export const modifyEsp = (
 ): Effect.Effect<void, VerbsError | Schema.SchemaError> =>
   Effect.flatMap(
     Schema.decodeEffect(FlowActionAttributes.FlowActionChanges)(changes),
-    (changes) => Effect.suspend(() => self.context.verbs.modifyFlowActionEsp(Resource.raw(self), changes))
+    (changes) => Resource.use(self, (pointer) => self.context.verbs.modifyFlowActionEsp(pointer, changes))
   )

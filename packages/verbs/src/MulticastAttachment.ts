@@ -54,7 +54,7 @@ export const attach = (
       parents: [queuePair],
       goneWithDevice: true,
       acquire: Effect.map(
-        Effect.suspend(() => context.verbs.attachMcast(Resource.raw(queuePair), gid, mlid)),
+        Resource.use(queuePair, (pointer) => context.verbs.attachMcast(pointer, gid, mlid)),
         () => {
           memberships.set(key, (memberships.get(key) ?? 0) + 1)
           return { qp: Resource.raw(queuePair) }

@@ -65,7 +65,7 @@ export const gidEntry = (
 ): Effect.Effect<GidEntry.GidEntry, VerbsError | Schema.SchemaError> =>
   Effect.flatMap(
     Effect.all([portNumber(portNum), gidIndex(index)]),
-    ([port, index]) => context.verbs.queryGidEx(Resource.raw(context), port, index)
+    ([port, index]) => Resource.use(context, (pointer) => context.verbs.queryGidEx(pointer, port, index))
   )
 
 /**
@@ -99,5 +99,5 @@ export const indexOfPkey = (
 ): Effect.Effect<Identifier.PKeyIndex, VerbsError | Schema.SchemaError> =>
   Effect.flatMap(
     Effect.all([portNumber(portNum), Schema.decodeEffect(PKey.PKey)(pkey)]),
-    ([port, pkey]) => context.verbs.getPkeyIndex(Resource.raw(context), port, pkey)
+    ([port, pkey]) => Resource.use(context, (pointer) => context.verbs.getPkeyIndex(pointer, port, pkey))
   )

@@ -48,7 +48,7 @@ export const alloc = (
     site: CreationSite.capture(alloc),
     parents: [context],
     goneWithDevice: true,
-    acquire: Effect.suspend(() => context.verbs.allocPd(Resource.raw(context))),
+    acquire: Resource.use(context, context.verbs.allocPd),
     release: context.verbs.deallocPd,
     fields: () => ({ context })
   })
@@ -74,7 +74,7 @@ export const import_ = (
       site,
       parents: [context],
       cannotRefuse: true,
-      acquire: Effect.suspend(() => context.verbs.importPd(Resource.raw(context), handle)),
+      acquire: Resource.use(context, (pointer) => context.verbs.importPd(pointer, handle)),
       release: context.verbs.unimportPd,
       fields: () => ({ context })
     }))
@@ -88,4 +88,4 @@ export { import_ as import }
  * @since 0.1.0
  */
 export const handle = (self: ProtectionDomain): Effect.Effect<number> =>
-  Effect.suspend(() => self.context.verbs.getPdHandle(Resource.raw(self)))
+  Resource.use(self, self.context.verbs.getPdHandle)

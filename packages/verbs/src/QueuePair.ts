@@ -209,7 +209,7 @@ export const open = (
  * @since 0.1.0
  */
 export const query = (self: QueuePair): Effect.Effect<Queue.QueriedQueuePair, VerbsError> =>
-  Effect.suspend(() => self.context.verbs.queryQp(Resource.raw(self)))
+  Resource.use(self, self.context.verbs.queryQp)
 
 /**
  * The state that the device says the queue pair is in: an error of a peer moves it without a call.
@@ -360,7 +360,7 @@ export const connect = <E = never, R = never>(
  * @since 0.1.0
  */
 export const queryEce = (self: QueuePair): Effect.Effect<Ece.Ece, VerbsError> =>
-  Effect.suspend(() => self.context.verbs.queryEce(Resource.raw(self)))
+  Resource.use(self, self.context.verbs.queryEce)
 
 /**
  * Accepts the options of the other end, in INIT before RTR: `ibv_set_ece(3)`. Fails with `EOPNOTSUPP` where the provider or
@@ -370,7 +370,10 @@ export const queryEce = (self: QueuePair): Effect.Effect<Ece.Ece, VerbsError> =>
  * @since 0.1.0
  */
 export const setEce = (self: QueuePair, ece: Ece.Ece): Effect.Effect<void, VerbsError | Schema.SchemaError> =>
-  Effect.flatMap(Schema.decodeEffect(Ece.Ece)(ece), (ece) => self.context.verbs.setEce(Resource.raw(self), ece))
+  Effect.flatMap(
+    Schema.decodeEffect(Ece.Ece)(ece),
+    (ece) => Resource.use(self, (pointer) => self.context.verbs.setEce(pointer, ece))
+  )
 
 // -----------------------------------------------------------------------------
 // internal

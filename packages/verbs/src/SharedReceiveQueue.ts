@@ -137,7 +137,7 @@ export const modify = (
 ): Effect.Effect<void, VerbsError | Schema.SchemaError> =>
   Effect.flatMap(
     decodeModification(attributes),
-    (attributes) => self.context.verbs.modifySrq(Resource.raw(self), attributes)
+    (attributes) => Resource.use(self, (pointer) => self.context.verbs.modifySrq(pointer, attributes))
   )
 
 /**
@@ -147,7 +147,7 @@ export const modify = (
  * @since 0.1.0
  */
 export const query = (self: SharedReceiveQueue): Effect.Effect<SharedReceiveQueueAttributes.Reported, VerbsError> =>
-  Effect.suspend(() => self.context.verbs.querySrq(Resource.raw(self)))
+  Resource.use(self, self.context.verbs.querySrq)
 
 /**
  * The number by which peers send to the queue: `ibv_get_srq_num(3)`. Fails with `EOPNOTSUPP` unless it is of an XRC
@@ -157,7 +157,7 @@ export const query = (self: SharedReceiveQueue): Effect.Effect<SharedReceiveQueu
  * @since 0.1.0
  */
 export const number = (self: SharedReceiveQueue): Effect.Effect<number, VerbsError> =>
-  Effect.suspend(() => self.context.verbs.getSrqNum(Resource.raw(self)))
+  Resource.use(self, self.context.verbs.getSrqNum)
 
 // -----------------------------------------------------------------------------
 // internal

@@ -34,7 +34,7 @@ export const alloc = (context: DeviceContext.DeviceContext): Effect.Effect<Threa
     site: CreationSite.capture(alloc),
     parents: [context],
     goneWithDevice: true,
-    acquire: Effect.suspend(() => context.verbs.allocTd(Resource.raw(context))),
+    acquire: Resource.use(context, context.verbs.allocTd),
     release: context.verbs.deallocTd,
     fields: () => ({ context })
   })

@@ -111,5 +111,5 @@ export const modify = (
 ): Effect.Effect<void, VerbsError | Schema.SchemaError> =>
   Effect.flatMap(
     Schema.decodeEffect(WorkQueueAttributes.WorkQueueChanges)(changes),
-    (changes) => Effect.suspend(() => self.context.verbs.modifyWq(Resource.raw(self), changes))
+    (changes) => Resource.use(self, (pointer) => self.context.verbs.modifyWq(pointer, changes))
   )

@@ -58,7 +58,7 @@ export const open = (
       site,
       parents: [context],
       goneWithDevice: true,
-      acquire: Effect.suspend(() => context.verbs.openXrcd(Resource.raw(context), options)),
+      acquire: Resource.use(context, (pointer) => context.verbs.openXrcd(pointer, options)),
       release: context.verbs.closeXrcd,
       fields: () => ({ context })
     }))
