@@ -9,6 +9,10 @@ import * as TransportType from "@effect-rdma/core/TransportType"
 import * as CmEvent from "@effect-rdma/rdmacm/CmEvent"
 import * as PortSpace from "@effect-rdma/rdmacm/PortSpace"
 import * as AccessFlags from "@effect-rdma/verbs/AccessFlags"
+import * as QueuePairAttributes from "@effect-rdma/verbs/QueuePairAttributes"
+import * as QueuePairInitAttributes from "@effect-rdma/verbs/QueuePairInitAttributes"
+import * as QueuePairState from "@effect-rdma/verbs/QueuePairState"
+import * as QueuePairType from "@effect-rdma/verbs/QueuePairType"
 import { assert, describe, it } from "@effect/vitest"
 import * as linux from "../../../core/src/internal/linux.ts"
 import * as rdmacm from "../../../rdmacm/src/internal/Layout.ts"
@@ -33,6 +37,73 @@ const layouts = [verbs, extendedDevice, steering, memory, rdmacm, umad, queues].
 )
 
 const enumerations: { readonly [name: string]: { readonly [name: string]: number } } = {
+  ibv_qp_type: Object.fromEntries(
+    QueuePairType.all.map((type) => [`IBV_QPT_${QueuePairType.format(type)}`, QueuePairType.toNative(type)])
+  ),
+  ibv_qp_state: Object.fromEntries(
+    QueuePairState.all.map((state) => [`IBV_QPS_${QueuePairState.format(state)}`, QueuePairState.toNative(state)])
+  ),
+  ibv_mig_state: {
+    IBV_MIG_MIGRATED: QueuePairAttributes.migrationStateToNative("migrated"),
+    IBV_MIG_REARM: QueuePairAttributes.migrationStateToNative("rearm"),
+    IBV_MIG_ARMED: QueuePairAttributes.migrationStateToNative("armed")
+  },
+  ibv_qp_create_flags: {
+    IBV_QP_CREATE_BLOCK_SELF_MCAST_LB: QueuePairInitAttributes.createFlagsToNative(["blockSelfMcastLb"]),
+    IBV_QP_CREATE_SCATTER_FCS: QueuePairInitAttributes.createFlagsToNative(["scatterFcs"]),
+    IBV_QP_CREATE_CVLAN_STRIPPING: QueuePairInitAttributes.createFlagsToNative(["cvlanStripping"]),
+    IBV_QP_CREATE_SOURCE_QPN: QueuePairInitAttributes.createFlagsToNative(["sourceQpn"]),
+    IBV_QP_CREATE_PCI_WRITE_END_PADDING: QueuePairInitAttributes.createFlagsToNative(["pciWriteEndPadding"])
+  },
+  ibv_qp_create_send_ops_flags: {
+    IBV_QP_EX_WITH_RDMA_WRITE: QueuePairInitAttributes.sendOperationsToNative(["rdmaWrite"]),
+    IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM: QueuePairInitAttributes.sendOperationsToNative(["rdmaWriteWithImm"]),
+    IBV_QP_EX_WITH_SEND: QueuePairInitAttributes.sendOperationsToNative(["send"]),
+    IBV_QP_EX_WITH_SEND_WITH_IMM: QueuePairInitAttributes.sendOperationsToNative(["sendWithImm"]),
+    IBV_QP_EX_WITH_RDMA_READ: QueuePairInitAttributes.sendOperationsToNative(["rdmaRead"]),
+    IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP: QueuePairInitAttributes.sendOperationsToNative(["atomicCmpAndSwp"]),
+    IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD: QueuePairInitAttributes.sendOperationsToNative(["atomicFetchAndAdd"]),
+    IBV_QP_EX_WITH_LOCAL_INV: QueuePairInitAttributes.sendOperationsToNative(["localInv"]),
+    IBV_QP_EX_WITH_BIND_MW: QueuePairInitAttributes.sendOperationsToNative(["bindMw"]),
+    IBV_QP_EX_WITH_SEND_WITH_INV: QueuePairInitAttributes.sendOperationsToNative(["sendWithInv"]),
+    IBV_QP_EX_WITH_TSO: QueuePairInitAttributes.sendOperationsToNative(["tso"]),
+    IBV_QP_EX_WITH_ATOMIC_WRITE: QueuePairInitAttributes.sendOperationsToNative(["atomicWrite"])
+  },
+  ibv_rx_hash_fields: {
+    IBV_RX_HASH_SRC_IPV4: QueuePairInitAttributes.hashFieldsToNative(["srcIpv4"]),
+    IBV_RX_HASH_DST_IPV4: QueuePairInitAttributes.hashFieldsToNative(["dstIpv4"]),
+    IBV_RX_HASH_SRC_IPV6: QueuePairInitAttributes.hashFieldsToNative(["srcIpv6"]),
+    IBV_RX_HASH_DST_IPV6: QueuePairInitAttributes.hashFieldsToNative(["dstIpv6"]),
+    IBV_RX_HASH_SRC_PORT_TCP: QueuePairInitAttributes.hashFieldsToNative(["srcPortTcp"]),
+    IBV_RX_HASH_DST_PORT_TCP: QueuePairInitAttributes.hashFieldsToNative(["dstPortTcp"]),
+    IBV_RX_HASH_SRC_PORT_UDP: QueuePairInitAttributes.hashFieldsToNative(["srcPortUdp"]),
+    IBV_RX_HASH_DST_PORT_UDP: QueuePairInitAttributes.hashFieldsToNative(["dstPortUdp"]),
+    IBV_RX_HASH_IPSEC_SPI: QueuePairInitAttributes.hashFieldsToNative(["ipsecSpi"])
+  },
+  ibv_qp_attr_mask: {
+    IBV_QP_STATE: QueuePairAttributes.maskBits.qpState,
+    IBV_QP_CUR_STATE: QueuePairAttributes.maskBits.curQpState,
+    IBV_QP_EN_SQD_ASYNC_NOTIFY: QueuePairAttributes.maskBits.enSqdAsyncNotify,
+    IBV_QP_ACCESS_FLAGS: QueuePairAttributes.maskBits.qpAccessFlags,
+    IBV_QP_PKEY_INDEX: QueuePairAttributes.maskBits.pkeyIndex,
+    IBV_QP_PORT: QueuePairAttributes.maskBits.portNum,
+    IBV_QP_QKEY: QueuePairAttributes.maskBits.qkey,
+    IBV_QP_AV: QueuePairAttributes.maskBits.ahAttr,
+    IBV_QP_PATH_MTU: QueuePairAttributes.maskBits.pathMtu,
+    IBV_QP_TIMEOUT: QueuePairAttributes.maskBits.timeout,
+    IBV_QP_RETRY_CNT: QueuePairAttributes.maskBits.retryCnt,
+    IBV_QP_RNR_RETRY: QueuePairAttributes.maskBits.rnrRetry,
+    IBV_QP_RQ_PSN: QueuePairAttributes.maskBits.rqPsn,
+    IBV_QP_MAX_QP_RD_ATOMIC: QueuePairAttributes.maskBits.maxRdAtomic,
+    IBV_QP_ALT_PATH: QueuePairAttributes.maskBits.altPath,
+    IBV_QP_MIN_RNR_TIMER: QueuePairAttributes.maskBits.minRnrTimer,
+    IBV_QP_SQ_PSN: QueuePairAttributes.maskBits.sqPsn,
+    IBV_QP_MAX_DEST_RD_ATOMIC: QueuePairAttributes.maskBits.maxDestRdAtomic,
+    IBV_QP_PATH_MIG_STATE: QueuePairAttributes.maskBits.pathMigState,
+    IBV_QP_CAP: QueuePairAttributes.maskBits.cap,
+    IBV_QP_DEST_QPN: QueuePairAttributes.maskBits.destQpNum,
+    IBV_QP_RATE_LIMIT: QueuePairAttributes.maskBits.rateLimit
+  },
   ibv_mtu: {
     IBV_MTU_256: Mtu.toNative(256),
     IBV_MTU_512: Mtu.toNative(512),
