@@ -102,13 +102,10 @@ export const attachPointFlow = (
       flow === undefined
         ? Effect.void
         : DeviceContext.ensureSame("ibv_attach_counters_point_flow", self, flow),
-      Effect.suspend(() =>
-        self.context.verbs.attachCountersPointFlow(
-          Resource.raw(self),
-          attributes,
-          flow === undefined ? undefined : Resource.raw(flow)
-        )
-      )
+      Resource.use(self, (counters) =>
+        flow === undefined
+          ? self.context.verbs.attachCountersPointFlow(counters, attributes, undefined)
+          : Resource.use(flow, (flow) => self.context.verbs.attachCountersPointFlow(counters, attributes, flow)))
     ))
 
 const Count = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 0xffff }))
@@ -128,7 +125,6 @@ export const read = (
   Effect.flatMap(
     Schema.decodeEffect(Count)(ncounters),
     (ncounters) =>
-      Effect.suspend(() =>
-        self.context.verbs.readCounters(Resource.raw(self), ncounters, { preferCached: options.preferCached ?? false })
-      )
+      Resource.use(self, (counters) =>
+        self.context.verbs.readCounters(counters, ncounters, { preferCached: options.preferCached ?? false }))
   )

@@ -21,4 +21,4 @@ export const query = (
   queuePair: QueuePair.QueuePair,
   opcode: WorkRequestOpcode.WorkRequestOpcode
 ): Effect.Effect<boolean, VerbsError> =>
-  Effect.suspend(() => queuePair.context.verbs.queryQpDataInOrder(Resource.raw(queuePair), opcode))
+  Resource.use(queuePair, (pointer) => queuePair.context.verbs.queryQpDataInOrder(pointer, opcode))

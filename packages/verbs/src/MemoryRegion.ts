@@ -341,19 +341,22 @@ export const advise = (
   self: MemoryRegion,
   options: typeof MemoryAttributes.Advising.Encoded
 ): Effect.Effect<void, VerbsError | Schema.SchemaError> =>
-  Effect.flatMap(Schema.decodeEffect(MemoryAttributes.Advising)(options), ({ advice, flush, length, offset }) => {
-    Resource.raw(self)
-    const rest = Number(self.length) - offset
-    if (rest < 0 || (length ?? 0) > rest) {
-      return Effect.fail(Making.invalid("ibv_advise_mr", `The region has ${self.length} bytes`, { offset, length }))
-    }
-    const piece = {
-      addr: self.address + BigInt(offset),
-      length: length ?? Math.min(rest, 0xffff_ffff),
-      lkey: self.lkey
-    }
-    return self.context.verbs.adviseMr(Resource.raw(self.domain), advice, flush, [piece])
-  })
+  Effect.flatMap(
+    Schema.decodeEffect(MemoryAttributes.Advising)(options),
+    ({ advice, flush, length, offset }) =>
+      Resource.use(self, () => {
+        const rest = Number(self.length) - offset
+        if (rest < 0 || (length ?? 0) > rest) {
+          return Effect.fail(Making.invalid("ibv_advise_mr", `The region has ${self.length} bytes`, { offset, length }))
+        }
+        const piece = {
+          addr: self.address + BigInt(offset),
+          length: length ?? Math.min(rest, 0xffff_ffff),
+          lkey: self.lkey
+        }
+        return Resource.use(self.domain, (domain) => self.context.verbs.adviseMr(domain, advice, flush, [piece]))
+      })
+  )
 
 // -----------------------------------------------------------------------------
 // internal

@@ -53,13 +53,11 @@ export const attach = (
       site,
       parents: [queuePair],
       goneWithDevice: true,
-      acquire: Effect.map(
-        Resource.use(queuePair, (pointer) => context.verbs.attachMcast(pointer, gid, mlid)),
-        () => {
+      acquire: Resource.use(queuePair, (qp) =>
+        Effect.map(context.verbs.attachMcast(qp, gid, mlid), () => {
           memberships.set(key, (memberships.get(key) ?? 0) + 1)
-          return { qp: Resource.raw(queuePair) }
-        }
-      ),
+          return { qp }
+        })),
       release: ({ qp }) => {
         const others = (memberships.get(key) ?? 1) - 1
         memberships.set(key, others)

@@ -53,8 +53,7 @@ export const post = (
   build: (batch: Builder) => void
 ): Effect.Effect<void, VerbsError> =>
   Effect.flatMap(Ledger.Ledger, (ledger) =>
-    Effect.suspend(() => {
-      const qp = Resource.raw(self)
+    Resource.use(self, (qp) => {
       if (self.sendOpsFlags.length === 0) return Effect.fail(refused("ibv_wr_start", "sendOpsFlags"))
       return Effect.tap(
         self.context.verbs.wrComplete(qp, (builder) => build(scoped(builder, self.sendOpsFlags))),

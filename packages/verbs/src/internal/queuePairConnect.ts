@@ -39,13 +39,13 @@ export const endpoint = Effect.fnUntraced(function*(
 ): Effect.fn.Return<QueuePairEndpoint.QueuePairEndpoint, VerbsError | Schema.SchemaError> {
   const { address, gidIndex, portNum, psn } = yield* decodeOptions(options)
   const { verbs } = self.context
-  const port = yield* verbs.queryPort(Resource.raw(self.context), portNum)
+  const port = yield* Resource.use(self.context, (context) => verbs.queryPort(context, portNum))
   const place = gidIndex === undefined
-    ? GidSelection.select(yield* verbs.queryGidTable(Resource.raw(self.context)), {
+    ? GidSelection.select(yield* Resource.use(self.context, verbs.queryGidTable), {
       portNum,
       ...(address === undefined ? {} : { address })
     })
-    : { gid: yield* verbs.queryGid(Resource.raw(self.context), portNum, gidIndex), gidIndex }
+    : { gid: yield* Resource.use(self.context, (context) => verbs.queryGid(context, portNum, gidIndex)), gidIndex }
   if (place === undefined && (port.linkLayer === "ethernet" || address !== undefined)) {
     return yield* new VerbsError({
       call: "ibv_query_gid_table",

@@ -21,7 +21,7 @@ export const invalid = (call: string, input: VerbsError["input"], hint: string):
   new VerbsError({ call, reason: NativeReason.fromErrno(Errno.numberOf("EINVAL")), input, hint })
 
 const portOf = (self: QueuePair.QueuePair, portNum: Identifier.PortNumber) =>
-  self.context.verbs.queryPort(Resource.raw(self.context), portNum)
+  Resource.use(self.context, (context) => self.context.verbs.queryPort(context, portNum))
 
 /** The largest path MTU that a port carries now. */
 export const activeMtu = (
@@ -38,7 +38,7 @@ export const modify = (
   Effect.andThen(
     checkPath(self, attributes),
     Effect.catch(
-      Effect.suspend(() => self.context.verbs.modifyQp(Resource.raw(self), attributes)),
+      Resource.use(self, (pointer) => self.context.verbs.modifyQp(pointer, attributes)),
       (error) => Effect.flatMap(explain(self, attributes, error), Effect.fail)
     )
   )
@@ -100,7 +100,7 @@ const tableHint = (
   self: QueuePair.QueuePair,
   attributes: QueuePairAttributes.Modification
 ): Effect.Effect<string> =>
-  Effect.suspend(() => self.context.verbs.queryQp(Resource.raw(self))).pipe(
+  Resource.use(self, self.context.verbs.queryQp).pipe(
     Effect.map(({ attributes: { qpState } }) => {
       if (qpState === "unknown") return "The queue pair is in a state that this version does not know"
       const problem = QueuePairTransition.problemOf(self.qpType, qpState, attributes)
