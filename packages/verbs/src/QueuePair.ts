@@ -98,7 +98,8 @@ export type ExtendedOptions<Type extends QueuePairType.QueuePairType> =
  * shared receive queue, and after what was attached to it. Blocks for a system call. Requests that are under way when it is
  * released are dropped without a completion; their memory may be used again after the release.
  *
- * Bad attributes fail as a `SchemaError`, and handles of different devices with `EINVAL`, before any call. `EINVAL` when
+ * Bad attributes fail as a `SchemaError`, handles of different devices and a completion queue that the type needs and lacks
+ * with `EINVAL`, before any call. `EINVAL` when
  * the device cannot hold as much (`maxQpWr`, `maxSge`), or has no such type; `EPERM` for raw packets without
  * `CAP_NET_RAW`; `EOPNOTSUPP` for a type that the provider lacks; `ENOMEM` when the device has no more. A provider may refuse
  * without saying why: then the reason is `UnknownErrno` with number 0.
@@ -131,7 +132,11 @@ export const make = <const Type extends QueuePairType.QueuePairType>(
       others: [],
       fields: { qpType: attributes.qpType, sendOpsFlags: [] },
       create: (queues) =>
-        domain.context.verbs.createQp(Resource.raw(domain), { ...init, cap: capOf(init.cap, srq), ...queues })
+        domain.context.verbs.createQp(Resource.raw(domain), {
+          ...init,
+          cap: capOf(init.cap, { srq, sendCq, rwqIndTbl: undefined }),
+          ...queues
+        })
     }))
 }
 
@@ -160,7 +165,7 @@ export const makeExtended = <const Type extends QueuePairType.QueuePairType>(
       create: (queues) =>
         of.context.verbs.createQpEx(Resource.raw(of.context), {
           ...init,
-          cap: capOf(init.cap, srq ?? rwqIndTbl),
+          cap: capOf(init.cap, { srq, sendCq, rwqIndTbl }),
           ...queues,
           pd: of.kind === "XrcDomain" ? undefined : Resource.raw(of),
           xrcd: of.kind === "XrcDomain" ? Resource.raw(of) : undefined,

@@ -98,6 +98,7 @@ const scoped = (builder: SeamBatch.Builder, flags: ReadonlyArray<Operation>): Bu
     atomicCmpSwp: asked("atomicCmpAndSwp", "ibv_wr_atomic_cmp_swp", builder.atomicCmpSwp),
     atomicFetchAdd: asked("atomicFetchAndAdd", "ibv_wr_atomic_fetch_add", builder.atomicFetchAdd),
     atomicWrite: asked("atomicWrite", "ibv_wr_atomic_write", builder.atomicWrite),
+    flush: asked("flush", "ibv_wr_flush", builder.flush),
     localInv: asked("localInv", "ibv_wr_local_inv", builder.localInv),
     bindMw: asked("bindMw", "ibv_wr_bind_mw", builder.bindMw),
     setUdAddr: (to, remoteQpn, remoteQkey) =>

@@ -150,6 +150,21 @@ export const suite = <Others = never>(lane: QueuesLane<Others>): void => {
       assert.strictEqual(timesCalled(yield* calls, "ibv_create_qp"), 0)
     }))
 
+  it("a completion queue that the type needs and lacks is EINVAL before any call", () =>
+    recorded(function*(calls) {
+      const on = yield* domain
+      const queue = yield* queueOn(on)
+      for (const queues of [{}, { sendCq: queue }, { recvCq: queue }]) {
+        const error = yield* Effect.flip(QueuePair.make(on, { qpType: "rc", ...queues }))
+        assertReason(error, "ibv_create_qp", "EINVAL")
+        assert.include(error.message, "needs a")
+        const extended = yield* Effect.flip(QueuePair.makeExtended(on, { qpType: "ud", ...queues }))
+        assertReason(extended, "ibv_create_qp_ex", "EINVAL")
+      }
+      assert.strictEqual(timesCalled(yield* calls, "ibv_create_qp"), 0)
+      assert.strictEqual(timesCalled(yield* calls, "ibv_create_qp_ex"), 0)
+    }))
+
   it("the queues of another context are EINVAL before any call", () =>
     recorded(function*(calls) {
       const [one, other] = [yield* domain, yield* domain]

@@ -35,14 +35,14 @@ describe.skipIf(Compiler.missing !== undefined)("batches of sends of libibverbs"
     return { domain, queue }
   })
 
-  const extended = Effect.fnUntraced(function*(qpType: "ud" | "xrcSend" = "ud") {
+  const extended = Effect.fnUntraced(function*(qpType: "rc" | "ud" | "xrcSend" = "ud") {
     const opened = yield* open()
     const { domain, queue } = opened
     const self = yield* QueuePair.makeExtended(domain, {
       qpType,
       sendCq: queue,
       recvCq: queue,
-      sendOpsFlags: QueuePairInitAttributes.SendOperation.literals.filter((operation) => operation !== "flush")
+      sendOpsFlags: QueuePairInitAttributes.SendOperation.literals
     })
     const ah = yield* AddressHandle.make(domain, { portNum: 1 })
     echo().calls()
@@ -117,6 +117,26 @@ describe.skipIf(Compiler.missing !== undefined)("batches of sends of libibverbs"
         batch.setXrcSrqn(0xffff_fffe)
       })
       assert.deepInclude(echo().calls()[2], { op: "wr_set_xrc_srqn", remote_srqn: "4294967294" })
+    }))
+
+  test("a flush is found behind the struct of older headers, and is EOPNOTSUPP where it is not", () =>
+    Effect.gen(function*() {
+      const { self } = yield* extended("rc")
+      const remote = { rkey: 0xffff_fffe, remoteAddr: 0xfedc_ba98_7654_3210n }
+      yield* SendBatch.post(self, (batch) => {
+        batch.flush({ wrId: 1n }, remote, 0xffff_ffff_ffffn, ["global", "persistent"], "mr")
+        batch.flush({ wrId: 2n }, remote, 1n, ["persistent"], "range")
+      })
+      const to = { rkey: "4294967294", remote_addr: String(0xfedc_ba98_7654_3210n) }
+      assert.deepStrictEqual<object>(echo().calls().slice(1, 3), [
+        { ...request("wr_flush", 1), ...to, length: String(0xffff_ffff_ffff), type: "3", level: "1" },
+        { ...request("wr_flush", 2), ...to, length: "1", type: "2", level: "0" }
+      ])
+      const other = yield* extended()
+      const error = yield* Effect.flip(
+        SendBatch.post(other.self, (batch) => batch.flush({ wrId: 1n }, remote, 1n, ["global"], "range"))
+      )
+      assert.deepInclude<object>(error, { call: "ibv_wr_flush" })
     }))
 
   test("a builder that the provider does not have is EOPNOTSUPP, and the batch is aborted", () =>

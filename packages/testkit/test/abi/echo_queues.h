@@ -116,9 +116,15 @@ static void report_qp_init(const struct ibv_qp_init_attr *attr) {
   NUMBER(attr, sq_sig_all);
 }
 
+/* As newer libraries have it. */
+struct newer_qp_ex {
+  struct ibv_qp_ex qp;
+  void (*wr_flush)(struct ibv_qp_ex *, uint32_t, uint64_t, size_t, uint8_t, uint8_t);
+};
+
 /* Every queue pair has room for the extended struct; its comp_mask says whether it is one. */
 static struct ibv_qp *make_qp(const char *name, int entry_errno, struct ibv_context *context, struct ibv_qp_cap *cap) {
-  struct ibv_qp_ex *qp = object(name, entry_errno, sizeof *qp);
+  struct ibv_qp_ex *qp = object(name, entry_errno, sizeof(struct newer_qp_ex));
   if (!qp) return NULL;
   qp->qp_base.context = context;
   qp->qp_base.qp_num = 0xabcdef;
@@ -282,6 +288,15 @@ static void wr_atomic_write(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote
   bytes("data", atomic_wr, 8);
 }
 
+static void wr_flush(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr, size_t length, uint8_t type,
+                     uint8_t level) {
+  report_request("wr_flush", qp);
+  report_remote(rkey, remote_addr);
+  U64("length", length);
+  field("type", "%u", type);
+  field("level", "%u", level);
+}
+
 static void provide_batches(struct ibv_qp_ex *qp) {
   qp->comp_mask = 1;
   qp->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
@@ -303,6 +318,7 @@ static void provide_batches(struct ibv_qp_ex *qp) {
   qp->wr_complete = wr_complete;
   qp->wr_abort = wr_abort;
   qp->wr_atomic_write = wr_atomic_write;
+  if (qp->qp_base.qp_type == IBV_QPT_RC) ((struct newer_qp_ex *)qp)->wr_flush = wr_flush;
   /* Only the sending side of XRC names a shared receive queue. */
   if (qp->qp_base.qp_type == IBV_QPT_XRC_SEND) qp->wr_set_xrc_srqn = wr_set_xrc_srqn;
 }

@@ -16,6 +16,7 @@ import type * as QueuePairAttributes from "../QueuePairAttributes.ts"
 import type * as QueuePairType from "../QueuePairType.ts"
 import type { VerbsError } from "../VerbsError.ts"
 import type * as XrcDomain from "../XrcDomain.ts"
+import * as Path from "./queuePairPath.ts"
 
 export const noRoom: QueuePairAttributes.Capacities = {
   maxSendWr: 0,
@@ -25,11 +26,35 @@ export const noRoom: QueuePairAttributes.Capacities = {
   maxInlineData: 0
 }
 
-/** Receives that go elsewhere need no room here; with an indirection table asking for some is refused. */
+/**
+ * Receives that go elsewhere need no room here; with an indirection table asking for some is refused. Without a queue for
+ * completions of sends there are none: only a table lets that be.
+ */
 export const capOf = (
   cap: QueuePairAttributes.Capacities,
-  elsewhere: object | undefined
-): QueuePairAttributes.Capacities => elsewhere === undefined ? cap : { ...cap, maxRecvWr: 0, maxRecvSge: 0 }
+  { rwqIndTbl, sendCq, srq }: { readonly [Name in "rwqIndTbl" | "sendCq" | "srq"]: object | undefined }
+): QueuePairAttributes.Capacities => ({
+  ...cap,
+  ...(srq === undefined && rwqIndTbl === undefined ? {} : { maxRecvWr: 0, maxRecvSge: 0 }),
+  ...(rwqIndTbl === undefined || sendCq !== undefined ? {} : { maxSendWr: 0, maxSendSge: 0 })
+})
+
+/** The library follows the pointers of these without a look: NULL would be the end of the process. */
+const ensureQueues = (
+  call: string,
+  qpType: QueuePairType.QueuePairType,
+  { recvCq, sendCq }: { readonly [Name in keyof Queues]: object | undefined },
+  hasTable: boolean
+): Effect.Effect<void, VerbsError> => {
+  if (qpType === "xrcRecv" || hasTable) return Effect.void
+  const missing = [
+    ...(sendCq === undefined ? ["sendCq"] : []),
+    ...(recvCq === undefined && qpType !== "xrcSend" ? ["recvCq"] : [])
+  ]
+  return missing.length === 0
+    ? Effect.void
+    : Effect.fail(Path.invalid(call, { qpType }, `A queue pair of this type needs a ${missing.join(" and a ")}`))
+}
 
 interface Acquisition<Type extends QueuePairType.QueuePairType> {
   readonly pair: readonly [acquire: string, release: string]
@@ -56,7 +81,10 @@ export const acquire = <Type extends QueuePairType.QueuePairType>(
       parents: [owner, ...needed],
       goneWithDevice: true,
       acquire: Effect.andThen(
-        Effect.forEach(needed, (handle) => DeviceContext.ensureSame(pair[0], owner, handle), { discard: true }),
+        Effect.andThen(
+          ensureQueues(pair[0], fields.qpType, queues, others.length > 0),
+          Effect.forEach(needed, (handle) => DeviceContext.ensureSame(pair[0], owner, handle), { discard: true })
+        ),
         Effect.suspend(() =>
           Effect.map(
             create({

@@ -68,6 +68,14 @@ export interface Builder {
   readonly atomicFetchAdd: (request: Request, remote: Remote, add: bigint) => void
   /** The eight bytes are written as one. */
   readonly atomicWrite: (request: Request, remote: Remote, bytes: Uint8Array) => void
+  /** Makes what was written before it visible (`global`) or lasting (`persistent`): the range, or the whole region. */
+  readonly flush: (
+    request: Request,
+    remote: Remote,
+    length: bigint,
+    placement: ReadonlyArray<"global" | "persistent">,
+    level: "range" | "mr"
+  ) => void
   readonly localInv: (request: Request, invalidateRkey: number) => void
   readonly bindMw: (
     request: Request,

@@ -36,6 +36,7 @@ export const run = (
       atomicCmpSwp: begin,
       atomicFetchAdd: begin,
       atomicWrite: begin,
+      flush: begin,
       localInv: begin,
       bindMw: begin,
       setUdAddr: () => set("ibv_wr_set_ud_addr", true),

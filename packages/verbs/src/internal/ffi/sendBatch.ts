@@ -88,6 +88,15 @@ const slotOf = <const A extends ReadonlyArray<keyof Library.Arguments>, R extend
 /** `enum ibv_send_flags`. */
 const sendFlags: { readonly [Flag in SendBatch.SendFlag]: number } = { fence: 1, signaled: 2, solicited: 4, ipCsum: 16 }
 
+/**
+ * The builder of flushes stands behind the struct of version 44. It is looked for only on a queue pair that was made with
+ * `flush`: a library that took the flag has it.
+ */
+const flushSlot = QueueLayout.QpEx.size
+
+/** `enum ibv_placement_type`. */
+const placements = { global: 1, persistent: 2 } as const
+
 /** A number whose four bytes are in network order. */
 const networkOrder = (value: number): number => {
   const view = new DataView(new ArrayBuffer(4))
@@ -151,6 +160,19 @@ const builder = (qp: bigint, view: DataView): SendBatch.Builder => {
       const run = slotOf(view, "wrAtomicWrite", ["u32", "u64", "buffer"], "void")
       begin(request)
       run(qp, to.rkey, to.remoteAddr, bytes)
+    },
+    flush: (request, to, length, placement, level) => {
+      const address = NativeMemory.view(qp, flushSlot + 8).getBigUint64(flushSlot, true)
+      if (address === 0n) throw unsupported("ibv_wr_flush", "EOPNOTSUPP")
+      begin(request)
+      Library.fromAddress(address, ["pointer", "u32", "u64", "u64", "u8", "u8"], "void")(
+        qp,
+        to.rkey,
+        to.remoteAddr,
+        length,
+        placement.reduce((bits, kind) => bits | placements[kind], 0),
+        level === "range" ? 0 : 1
+      )
     },
     localInv: withNumber("wrLocalInv", same),
     bindMw: (request, mw, rkey, { access, addr, length, mr }) => {
