@@ -21,9 +21,13 @@ import { Verbs } from "@effect-rdma/verbs/Verbs"
 import type { VerbsError } from "@effect-rdma/verbs/VerbsError"
 import * as XrcDomain from "@effect-rdma/verbs/XrcDomain"
 import { assert, describe, it } from "@effect/vitest"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as Schema from "effect/Schema"
+import * as Scope from "effect/Scope"
+import * as Calls from "../src/internal/calls.ts"
 import { assertMisuse, assertRefused as assertVerbsRefused } from "./observe.ts"
 
 /** The call must fail with this errno, and not with bad input. */
@@ -102,6 +106,29 @@ describe("Fabric: queues", () => {
         ))
         const detach = verbs.detachMcast(raw(self), gid("ff12::1"), Lid.Lid.make(0))
         yield* assertRefused(detach, "ibv_detach_mcast", "EINVAL")
+      }).pipe(Effect.provide(Fabric.layer)))
+
+    it.effect("a queue pair that is released while it is being attached is detached first", () =>
+      Effect.gen(function*() {
+        const fabric = yield* Fabric.Fabric
+        const slow = Calls.interceptVerbs(Context.get(yield* fabric.seams("host-a"), Verbs), {
+          fallible: (_call, _args, run) => Effect.andThen(Effect.yieldNow, Effect.ensuring(run, Effect.yieldNow)),
+          infallible: (_call, _args, run) => run
+        })
+        for (let turns = 0; turns < 12; turns++) {
+          yield* LeakCheck.check(Effect.gen(function*() {
+            const { domain, queues } = yield* opened("rxe0")
+            const scope = yield* Scope.make()
+            const self = yield* QueuePair.make(domain, { qpType: "ud", ...queues }).pipe(Scope.provide(scope))
+            const attaching = yield* Effect.forkChild(
+              Effect.exit(Effect.scoped(MulticastAttachment.attach(self, { gid: "ff12::1" }))),
+              { startImmediately: true }
+            )
+            for (let turn = 0; turn < turns; turn++) yield* Effect.yieldNow
+            yield* Scope.close(scope, Exit.void)
+            yield* Fiber.await(attaching)
+          })).pipe(Effect.provideService(Verbs, slow))
+        }
       }).pipe(Effect.provide(Fabric.layer)))
 
     it.effect("a queue pair in a parent domain keeps it, and through it both of its parts", () =>

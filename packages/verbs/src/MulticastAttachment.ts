@@ -11,6 +11,7 @@ import * as Resource from "@effect-rdma/core/Resource"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
+import * as Semaphore from "effect/Semaphore"
 import type * as QueuePair from "./QueuePair.ts"
 import type { VerbsError } from "./VerbsError.ts"
 
@@ -44,7 +45,8 @@ export const attach = (
   group: { readonly gid: Gid.GidInput; readonly mlid?: number }
 ): Effect.Effect<MulticastAttachment, VerbsError | Schema.SchemaError, Scope.Scope> => {
   const site = CreationSite.capture(attach)
-  const { context, memberships } = queuePair
+  const { context } = queuePair
+  const memberships = membershipsOf(queuePair)
   return Effect.flatMap(decodeGroup(group), ({ gid, mlid }) => {
     const key = `${Gid.format(gid)} ${mlid}`
     return Resource.make({
@@ -53,16 +55,20 @@ export const attach = (
       site,
       parents: [queuePair],
       goneWithDevice: true,
-      acquire: Resource.use(queuePair, (qp) =>
-        Effect.map(context.verbs.attachMcast(qp, gid, mlid), () => {
-          memberships.set(key, (memberships.get(key) ?? 0) + 1)
+      // One at a time: the library knows a membership or none, and never how many want it.
+      acquire: memberships.lock.withPermit(Effect.suspend(() => {
+        const qp = Resource.raw(queuePair)
+        return Effect.map(context.verbs.attachMcast(qp, gid, mlid), () => {
+          memberships.counts.set(key, (memberships.counts.get(key) ?? 0) + 1)
           return { qp }
+        })
+      })),
+      release: ({ qp }) =>
+        memberships.lock.withPermit(Effect.suspend(() => {
+          const others = (memberships.counts.get(key) ?? 1) - 1
+          memberships.counts.set(key, others)
+          return others > 0 ? Effect.void : context.verbs.detachMcast(qp, gid, mlid)
         })),
-      release: ({ qp }) => {
-        const others = (memberships.get(key) ?? 1) - 1
-        memberships.set(key, others)
-        return others > 0 ? Effect.void : context.verbs.detachMcast(qp, gid, mlid)
-      },
       fields: () => ({ queuePair, gid, mlid })
     })
   })
@@ -71,6 +77,22 @@ export const attach = (
 // -----------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------
+
+interface Memberships {
+  readonly lock: Semaphore.Semaphore
+  /** How many scopes hold the membership of a group. */
+  readonly counts: Map<string, number>
+}
+
+const all = new WeakMap<Resource.Any, Memberships>()
+
+const membershipsOf = (queuePair: Resource.Any): Memberships => {
+  const known = all.get(queuePair)
+  if (known !== undefined) return known
+  const made = { lock: Semaphore.makeUnsafe(1), counts: new Map<string, number>() }
+  all.set(queuePair, made)
+  return made
+}
 
 const decodeGroup = Schema.decodeEffect(
   Schema.Struct({ gid: Gid.GidInput, mlid: Lid.Lid.pipe(Schema.withDecodingDefault(Effect.succeed(0))) })

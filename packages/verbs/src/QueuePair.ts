@@ -50,8 +50,6 @@ export interface QueuePair<out Type extends QueuePairType.QueuePairType = QueueP
   readonly cap: QueuePairAttributes.Capacities
   /** The kinds of requests that a batch may hold: none unless made with them. */
   readonly sendOpsFlags: ReadonlyArray<QueuePairInitAttributes.SendOperation>
-  /** How many scopes hold the membership of a group. */
-  readonly memberships: Map<string, number>
 }
 
 /**

@@ -62,8 +62,7 @@ describe.skipIf(Compiler.missing !== undefined)("steering", () => {
         qpType: "rawPacket",
         qpNum: Identifier.Qpn.make(1),
         cap: { maxSendWr: 0, maxRecvWr: 0, maxSendSge: 0, maxRecvSge: 0, maxInlineData: 0 },
-        sendOpsFlags: [],
-        memberships: new Map()
+        sendOpsFlags: []
       })
     })
 

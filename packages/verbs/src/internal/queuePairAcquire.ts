@@ -107,7 +107,6 @@ export const acquire = <Type extends QueuePairType.QueuePairType>(
         sendCq,
         recvCq,
         srq,
-        memberships: new Map<string, number>(),
         ...fields,
         ...made
       })
