@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import * as Resource from "@effect-rdma/core/Resource"
-import * as Effect from "effect/Effect"
+import type * as Effect from "effect/Effect"
 import type * as QueuePair from "./QueuePair.ts"
 import type { VerbsError } from "./VerbsError.ts"
 import type * as WorkRequestOpcode from "./WorkRequestOpcode.ts"

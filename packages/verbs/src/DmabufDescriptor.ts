@@ -7,7 +7,7 @@
 import * as CreationSite from "@effect-rdma/core/CreationSite"
 import type * as Ledger from "@effect-rdma/core/Ledger"
 import * as Resource from "@effect-rdma/core/Resource"
-import * as Effect from "effect/Effect"
+import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type * as DeviceContext from "./DeviceContext.ts"
 import type * as DeviceMemory from "./DeviceMemory.ts"

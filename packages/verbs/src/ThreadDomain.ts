@@ -6,7 +6,7 @@
 import * as CreationSite from "@effect-rdma/core/CreationSite"
 import type * as Pointer from "@effect-rdma/core/Pointer"
 import * as Resource from "@effect-rdma/core/Resource"
-import * as Effect from "effect/Effect"
+import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type * as DeviceContext from "./DeviceContext.ts"
 import type { VerbsError } from "./VerbsError.ts"
