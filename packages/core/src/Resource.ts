@@ -246,6 +246,32 @@ export const move = (self: Any, from: Any, to: Any): void => {
 }
 
 /**
+ * Puts a handle under one more parent, because C tied the native object to it after it was made: from then on it is
+ * released before that one too. The caller holds leases on both, so that none is released meanwhile.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const addParent = (self: Any, parent: Any): void => {
+  const node = self[TypeId]
+  if (!node.parents.includes(parent[TypeId])) node.parents = [...node.parents, parent[TypeId]]
+  parent[TypeId].children.add(node)
+}
+
+/**
+ * Undoes {@link addParent}, because C untied the native object: the handle no longer goes with that parent. The caller
+ * holds leases on both.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const removeParent = (self: Any, parent: Any): void => {
+  const node = self[TypeId]
+  node.parents = node.parents.filter((other) => other !== parent[TypeId])
+  parent[TypeId].children.delete(node)
+}
+
+/**
  * Runs native calls on a live handle: release waits until they have ended. Dies with {@link UseAfterRelease} when the
  * handle is dead.
  *

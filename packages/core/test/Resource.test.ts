@@ -119,6 +119,35 @@ describe("Resource", () => {
       assert.deepStrictEqual(log, ["+from", "+to", "+child", "-from", "-child", "-to"])
     }))
 
+  it.effect("goes with a parent that it got later, and not with one that it lost", () =>
+    Effect.gen(function*() {
+      const { log, make } = makeLibrary()
+      const [left, right] = [yield* Scope.make(), yield* Scope.make()]
+      const child = yield* make("child", [yield* make("first")])
+      const lost = yield* Scope.provide(make("lost"), left)
+      const kept = yield* Scope.provide(make("kept"), right)
+      Resource.addParent(child, lost)
+      Resource.addParent(child, kept)
+      Resource.addParent(child, kept)
+      Resource.removeParent(child, lost)
+      yield* Scope.close(left, Exit.void)
+      assert.isTrue(Resource.isLive(child))
+      yield* Scope.close(right, Exit.void)
+      assert.isFalse(Resource.isLive(child))
+      assert.deepStrictEqual(log, ["+first", "+child", "+lost", "+kept", "-lost", "-child", "-kept"])
+    }))
+
+  it.effect("is no longer a child of a parent that it got later once it is released", () =>
+    Effect.gen(function*() {
+      const { log, make } = makeLibrary()
+      yield* Effect.scoped(Effect.gen(function*() {
+        const parent = yield* make("parent")
+        yield* Effect.scoped(Effect.map(make("child"), (child) => Resource.addParent(child, parent)))
+        assert.deepStrictEqual(log, ["+parent", "+child", "-child"])
+      }))
+      assert.deepStrictEqual(log, ["+parent", "+child", "-child", "-parent"])
+    }))
+
   it.effect("detaches from the caller's scope when it went with its parent", () =>
     Effect.gen(function*() {
       const { make } = makeLibrary()

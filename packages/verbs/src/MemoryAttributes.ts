@@ -73,6 +73,23 @@ export const Advising = Schema.Struct({
 })
 
 /**
+ * What a window of type 1 is bound to: `access` is what peers may do, in the bytes of a region from `offset` on, by default
+ * up to its end; a `length` of 0 unbinds. `wrId` comes back in the completion.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Binding = Schema.Struct({
+  offset,
+  length: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))),
+  access: Schema.Array(Schema.Literals(["remoteWrite", "remoteRead", "remoteAtomic", "zeroBased"])),
+  wrId: u64.pipe(Schema.withDecodingDefault(Effect.succeed(0n))),
+  flags: Schema.Array(Schema.Literals(["fence", "signaled"])).pipe(
+    Schema.withDecodingDefault(Effect.succeed<ReadonlyArray<"fence" | "signaled">>([]))
+  )
+})
+
+/**
  * Device memory: `logAlignReq` is the base-2 logarithm of the alignment of its begin.
  *
  * @category schemas

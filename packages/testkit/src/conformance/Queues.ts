@@ -37,6 +37,7 @@ import {
   timesCalled,
   usesDeadHandle
 } from "../internal/conformance.ts"
+import * as WindowsSuite from "../internal/conformanceWindows.ts"
 import * as Lane from "./Lane.ts"
 
 /**
@@ -67,6 +68,8 @@ export interface QueuesLane<Others = never> extends Lane.Lane<Verbs.Verbs | Othe
   /** Whether a batch in a state that cannot send is refused, and how one that is too large is. */
   readonly checkedBatches: boolean
   readonly fullBatch: "ENOMEM" | "ENOSPC"
+  /** How the deregistration of a region with a window on it is refused. */
+  readonly boundRegion: "EBUSY" | "EINVAL"
 }
 
 const cap = { maxSendWr: 8, maxRecvWr: 8 }
@@ -775,6 +778,8 @@ export const suite = <Others = never>(lane: QueuesLane<Others>): void => {
       assertReason(error, "ibv_wr_start", "EOPNOTSUPP")
       assert.strictEqual(timesCalled(yield* calls, "ibv_wr_complete"), 0)
     }))
+
+  WindowsSuite.suite(lane)
 
   // ---------------------------------------------------------------------------
   // Enhanced connection establishment

@@ -131,6 +131,7 @@ const memoryCalls = {
   deregMr: "ibv_dereg_mr",
   adviseMr: "ibv_advise_mr",
   allocMw: "ibv_alloc_mw",
+  bindMw: "ibv_bind_mw",
   deallocMw: "ibv_dealloc_mw",
   allocDm: "ibv_alloc_dm",
   freeDm: "ibv_free_dm",

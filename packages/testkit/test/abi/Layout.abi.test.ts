@@ -170,6 +170,10 @@ const enumerations: { readonly [name: string]: { readonly [name: string]: number
     IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT: memoryCodec.advices.prefetchNoFault,
     IBV_ADVISE_MR_FLAG_FLUSH: memoryCodec.adviseFlush
   },
+  "ibv_send_flags of a bind": {
+    IBV_SEND_FENCE: memoryCodec.bindFlags.fence,
+    IBV_SEND_SIGNALED: memoryCodec.bindFlags.signaled
+  },
   ibv_mw_type: {
     IBV_MW_TYPE_1: 1,
     IBV_MW_TYPE_2: 2

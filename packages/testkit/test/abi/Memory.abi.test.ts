@@ -8,6 +8,7 @@ import * as Resource from "@effect-rdma/core/Resource"
 import * as Lane from "@effect-rdma/testkit/conformance/Lane"
 import * as LeakCheck from "@effect-rdma/testkit/LeakCheck"
 import * as AccessFlags from "@effect-rdma/verbs/AccessFlags"
+import * as CompletionQueue from "@effect-rdma/verbs/CompletionQueue"
 import * as DeviceContext from "@effect-rdma/verbs/DeviceContext"
 import * as DeviceMemory from "@effect-rdma/verbs/DeviceMemory"
 import * as DmabufDescriptor from "@effect-rdma/verbs/DmabufDescriptor"
@@ -16,6 +17,7 @@ import * as DmaHandle from "@effect-rdma/verbs/DmaHandle"
 import * as MemoryRegion from "@effect-rdma/verbs/MemoryRegion"
 import * as MemoryWindow from "@effect-rdma/verbs/MemoryWindow"
 import * as ProtectionDomain from "@effect-rdma/verbs/ProtectionDomain"
+import * as QueuePair from "@effect-rdma/verbs/QueuePair"
 import * as Verbs from "@effect-rdma/verbs/Verbs"
 import { assert, describe } from "@effect/vitest"
 import * as Cause from "effect/Cause"
@@ -33,6 +35,17 @@ const defects = (exit: Exit.Exit<unknown, unknown>): ReadonlyArray<unknown> =>
   Exit.isFailure(exit) ? exit.cause.reasons.filter(Cause.isDieReason).map(({ defect }) => defect) : []
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex")
 const openFiles = () => readdirSync("/proc/self/fd").length
+
+/** A bind with nothing looked at before. */
+const bindAs = (self: QueuePair.QueuePair, mw: MemoryWindow.MemoryWindow, mr: MemoryRegion.MemoryRegion) =>
+  mw.context.verbs.bindMw(Resource.raw(self), Resource.raw(mw), {
+    wrId: 0n,
+    flags: [],
+    mr: Resource.raw(mr).mr,
+    addr: mr.address,
+    length: 1n,
+    access: []
+  })
 
 const keys = { handle: 0x8000_0001, lkey: 0x8000_0002, rkey: 0xffff_fffe }
 
@@ -292,6 +305,97 @@ describe.skipIf(Compiler.missing !== undefined)("memory of libibverbs", () => {
       }
       echo().script("alloc_mw", { errno: 95 })
       assert.deepInclude(yield* Effect.flip(MemoryWindow.alloc(pd, 2)), { call: "ibv_alloc_mw" })
+    }))
+
+  const connected = Effect.fnUntraced(function*(pd: ProtectionDomain.ProtectionDomain) {
+    const queue = yield* CompletionQueue.make(pd.context, { cqe: 8 })
+    return yield* QueuePair.make(pd, { qpType: "rc", sendCq: queue, recvCq: queue, cap: { maxSendWr: 8 } })
+  })
+
+  test("a bind: every field, the key that comes of it, and the window goes before the region", () =>
+    Effect.gen(function*() {
+      const pd = yield* domain
+      const queuePair = yield* connected(pd)
+      const window = yield* MemoryWindow.alloc(pd, 1)
+      yield* Effect.scoped(Effect.gen(function*() {
+        const region = yield* MemoryRegion.alloc(pd, { length: 100, access: ["localWrite", "mwBind"] })
+        echo().calls()
+        const report = {
+          op: "bind_mw",
+          qp: address(queuePair),
+          mw: address(window),
+          wr_id: "0",
+          send_flags: "0",
+          mr: mrOf(region),
+          addr: String(region.address),
+          length: "100",
+          mw_access_flags: "0"
+        }
+        yield* MemoryWindow.bind(window, queuePair, { region, access: [] })
+        assert.deepStrictEqual(echo().last(), report)
+        assert.strictEqual(window.rkey, 0x8765_4322)
+        yield* MemoryWindow.bind(window, queuePair, { region, length: 0, access: [] })
+        assert.deepStrictEqual(echo().last(), { ...report, length: "0" })
+        for (
+          const [access, bits] of [
+            ["remoteWrite", 2],
+            ["remoteRead", 4],
+            ["remoteAtomic", 8],
+            ["zeroBased", 32]
+          ] as const
+        ) {
+          yield* MemoryWindow.bind(window, queuePair, { region, access: [access] })
+          assert.deepStrictEqual(echo().last(), { ...report, mw_access_flags: String(bits) })
+        }
+        for (const [flag, bits] of [["fence", 1], ["signaled", 2]] as const) {
+          yield* MemoryWindow.bind(window, queuePair, { region, access: [], flags: [flag] })
+          assert.deepStrictEqual(echo().last(), { ...report, send_flags: String(bits) })
+        }
+        const wrId = 0xffff_ffff_ffff_ffffn
+        yield* MemoryWindow.bind(window, queuePair, {
+          region,
+          offset: 60,
+          length: 40,
+          access: ["remoteRead", "remoteWrite"],
+          wrId,
+          flags: ["signaled", "fence"]
+        })
+        assert.deepStrictEqual(echo().last(), {
+          ...report,
+          wr_id: String(wrId),
+          send_flags: "3",
+          addr: String(region.address + 60n),
+          length: "40",
+          mw_access_flags: "6"
+        })
+        assert.strictEqual(window.rkey, 0x8765_4321 + 9)
+        echo().calls()
+      }))
+      assert.deepStrictEqual(names(echo().calls()), ["dealloc_mw", "dereg_mr"])
+    }))
+
+  test("a bind that the provider refuses changes nothing, and what C refuses does not reach it", () =>
+    Effect.gen(function*() {
+      const pd = yield* domain
+      const queuePair = yield* connected(pd)
+      const [window, other] = [yield* MemoryWindow.alloc(pd, 1), yield* MemoryWindow.alloc(pd, 2)]
+      const elsewhere = yield* MemoryRegion.alloc(yield* ProtectionDomain.alloc(pd.context), { length: 1 })
+      yield* Effect.scoped(Effect.gen(function*() {
+        const region = yield* MemoryRegion.alloc(pd, { length: 100, access: ["localWrite", "mwBind"] })
+        for (const [result, reason] of [[12, "ENOMEM"], [22, "EINVAL"], [95, "EOPNOTSUPP"]] as const) {
+          echo().script("bind_mw", { result, errno: 1 })
+          const error = yield* Effect.flip(MemoryWindow.bind(window, queuePair, { region, access: ["remoteRead"] }))
+          assert.deepInclude(error, { call: "ibv_bind_mw" })
+          assert.include(error.message, reason)
+        }
+        assert.strictEqual(window.rkey, 0x8765_4321)
+        echo().calls()
+        assert.include((yield* Effect.flip(bindAs(queuePair, other, region))).message, "EINVAL")
+        assert.include((yield* Effect.flip(bindAs(queuePair, window, elsewhere))).message, "EPERM")
+        assert.deepStrictEqual(echo().calls(), [])
+      }))
+      // Nothing was bound, so the region goes alone.
+      assert.deepStrictEqual(names(echo().calls()), ["dereg_mr"])
     }))
 
   const releases: ReadonlyArray<{

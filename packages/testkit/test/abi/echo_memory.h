@@ -119,6 +119,22 @@ static struct ibv_mw *echo_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type) {
   return mw;
 }
 
+static int echo_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind) {
+  int entry_errno = errno;
+  op("bind_mw");
+  ADDRESS("qp", qp);
+  ADDRESS("mw", mw);
+  field("wr_id", "%llu", (unsigned long long)bind->wr_id);
+  field("send_flags", "%u", bind->send_flags);
+  ADDRESS("mr", bind->bind_info.mr);
+  field("addr", "%llu", (unsigned long long)bind->bind_info.addr);
+  field("length", "%llu", (unsigned long long)bind->bind_info.length);
+  field("mw_access_flags", "%u", bind->bind_info.mw_access_flags);
+  int result = number("bind_mw", entry_errno, 0);
+  if (!result) mw->rkey++;
+  return result;
+}
+
 static int echo_dealloc_mw(struct ibv_mw *mw) {
   int entry_errno = errno;
   op("dealloc_mw");
@@ -400,6 +416,7 @@ void ibv_unimport_dm(struct ibv_dm *dm) {
 
 static void provide_memory(struct verbs_context *core) {
   core->context.ops.alloc_mw = echo_alloc_mw;
+  core->context.ops.bind_mw = echo_bind_mw;
   core->context.ops.dealloc_mw = echo_dealloc_mw;
   core->alloc_dm = echo_alloc_dm;
   core->free_dm = echo_free_dm;

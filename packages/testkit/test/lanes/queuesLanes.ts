@@ -14,7 +14,8 @@ const rxe = {
   resizable: true,
   blocksLoopback: false,
   checkedBatches: true,
-  fullBatch: "ENOSPC"
+  fullBatch: "ENOSPC",
+  boundRegion: "EINVAL"
 } as const
 
 export const queuesOnFabric: QueuesConformance.QueuesLane<Fabric.Fabric | Fabric.Seams> = { ...verbsOnFabric, ...rxe }
@@ -33,5 +34,6 @@ export const queuesOnInfiniBandFabric: QueuesConformance.QueuesLane<Fabric.Fabri
   resizable: false,
   blocksLoopback: true,
   checkedBatches: false,
-  fullBatch: "ENOMEM"
+  fullBatch: "ENOMEM",
+  boundRegion: "EBUSY"
 }

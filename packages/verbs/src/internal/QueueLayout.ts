@@ -74,6 +74,16 @@ export const MwBindInfo = Struct.make("struct ibv_mw_bind_info", 32, {
   mwAccessFlags: Struct.u32(24, "mw_access_flags")
 })
 
+/** A request to bind a window of type 1. */
+export const MwBind = Struct.make("struct ibv_mw_bind", 48, {
+  wrId: Struct.u64(0, "wr_id"),
+  sendFlags: Struct.u32(8, "send_flags"),
+  mr: Struct.pointer(16, "bind_info.mr"),
+  addr: Struct.u64(24, "bind_info.addr"),
+  length: Struct.u64(32, "bind_info.length"),
+  mwAccessFlags: Struct.u32(40, "bind_info.mw_access_flags")
+})
+
 const behindQp = (offset: number) => ({ x64: offset, arm64: offset + 8 })
 const slot = (offset: number, member: string) => Struct.pointer(behindQp(offset), member)
 

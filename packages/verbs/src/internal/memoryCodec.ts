@@ -9,6 +9,7 @@ import * as AccessFlags from "../AccessFlags.ts"
 import type * as Memory from "../operations/Memory.ts"
 import * as Layout from "./Layout.ts"
 import * as NewerMemoryLayout from "./NewerMemoryLayout.ts"
+import * as QueueLayout from "./QueueLayout.ts"
 
 /** What a region tells of itself. */
 export const readRegistration = (mr: Pointer.Pointer<"ibv_mr">): Memory.Registration => {
@@ -51,6 +52,16 @@ export const adviseFlush = 1
 export const encodePieces = (pieces: ReadonlyArray<Memory.Piece>): DataView => {
   const view = new DataView(new ArrayBuffer(Layout.Sge.size * pieces.length))
   pieces.forEach((piece, index) => Layout.Sge.write(view, piece, index * Layout.Sge.size))
+  return view
+}
+
+/** The flags of `enum ibv_send_flags` that a bind may have. */
+export const bindFlags = { fence: 1, signaled: 2 } as const
+
+export const encodeBinding = ({ access, addr, flags, length, mr, wrId }: Memory.Binding): DataView => {
+  const view = QueueLayout.MwBind.allocate()
+  const sendFlags = flags.reduce((mask, flag) => mask | bindFlags[flag], 0)
+  QueueLayout.MwBind.write(view, { wrId, sendFlags, mr, addr, length, mwAccessFlags: AccessFlags.toNative(access) })
   return view
 }
 

@@ -66,6 +66,22 @@ export interface DmaHandleHints {
 }
 
 /**
+ * `struct ibv_mw_bind`: what a window of type 1 is bound to, and how that is posted. The region is there for length 0 too,
+ * which unbinds: not every provider looks before it follows a NULL.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Binding {
+  readonly wrId: bigint
+  readonly flags: ReadonlyArray<"fence" | "signaled">
+  readonly mr: Pointer.Pointer<"ibv_mr">
+  readonly addr: bigint
+  readonly length: bigint
+  readonly access: AccessFlags.AccessFlags
+}
+
+/**
  * Memory that devices work on. `bytes` are lent until the region is deregistered: they must stay in place and alive.
  *
  * @category services
@@ -132,6 +148,12 @@ export interface Operations {
     { readonly mw: Pointer.Pointer<"ibv_mw">; readonly handle: number; readonly rkey: number },
     VerbsError
   >
+  /** Gives the `rkey` that the window has once the request has completed. */
+  readonly bindMw: (
+    qp: Pointer.Pointer<"ibv_qp">,
+    mw: Pointer.Pointer<"ibv_mw">,
+    binding: Binding
+  ) => Effect.Effect<number, VerbsError>
   readonly deallocMw: (mw: Pointer.Pointer<"ibv_mw">) => Effect.Effect<void, VerbsError>
 
   readonly allocDm: (

@@ -8,11 +8,12 @@ import * as Effect from "effect/Effect"
 import * as DeviceMemory from "./deviceMemory.ts"
 import * as Importing from "./importing.ts"
 import * as MemoryState from "./memoryState.ts"
+import { bindWindow } from "./memoryWindow.ts"
 import { type DomainState, fail, reclaim, type VerbsState } from "./state.ts"
 
 /** Memory regions and windows of one host, and with them all that the family of memory has. */
 export const make = (state: VerbsState): Memory.Operations => {
-  const { domains, host: { heap } } = state
+  const { domains, host: { heap }, queuePairs } = state
   const regions = heap.store<"ibv_mr", MemoryState.RegionState>("ibv_mr")
   const windows = heap.store<"ibv_mw", MemoryState.WindowState>("ibv_mw")
   const { buffers, bytesOf, dmaHandles, memories, operations } = DeviceMemory.make(state)
@@ -236,6 +237,7 @@ export const make = (state: VerbsState): Memory.Operations => {
         const memory = MemoryState.of(device)
         const { attributes, provider } = device.description
         if (memory.windows.size >= attributes.maxMw) return fail(call, provider === "mlx5" ? "ENOMEM" : "EINVAL")
+        const key = MemoryState.nextKey(memory)
         const window: MemoryState.WindowState = {
           kind: "MemoryWindow",
           device,
@@ -243,12 +245,18 @@ export const make = (state: VerbsState): Memory.Operations => {
           domain,
           type,
           handle: memory.nextHandle++,
-          rkey: MemoryState.nextKey(memory),
+          rkey: key,
+          key,
           bound: undefined
         }
         domain.users++
-        memory.windows.set(window.rkey, window)
+        memory.windows.set(key, window)
         return Effect.succeed({ mw: windows.alloc(window), handle: window.handle, rkey: window.rkey })
+      }),
+    bindMw: (qp, mw, binding) =>
+      Effect.suspend(() => {
+        const call = "ibv_bind_mw"
+        return bindWindow(queuePairs.get(call, qp), windows.get(call, mw), regions.get(call, binding.mr), binding)
       }),
     deallocMw: (mw) =>
       Effect.suspend(() => {
@@ -274,7 +282,7 @@ const forgetRegion = (region: MemoryState.RegionState) => {
   for (const holder of region.holders) holder.users--
 }
 const forgetWindow = (window: MemoryState.WindowState) => {
-  MemoryState.of(window.device).windows.delete(window.rkey)
+  MemoryState.of(window.device).windows.delete(window.key)
   if (window.bound !== undefined) window.bound.windows--
 }
 interface Request {

@@ -43,12 +43,16 @@ export interface RegionState extends OfContext {
   windows: number
 }
 
-/** A window; a bind sets what it is bound to and gives it another key. */
+/**
+ * A window; a bind sets what it is bound to and gives it another key. `rkey` is what the struct says from the moment that
+ * a bind was posted, `key` what the device goes by.
+ */
 export interface WindowState extends OfContext {
   readonly domain: DomainState
   readonly type: 1 | 2
   readonly handle: number
   rkey: number
+  key: number
   bound: RegionState | undefined
 }
 

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import * as Errno from "@effect-rdma/core/Errno"
 import * as Library from "@effect-rdma/core/Library"
 import * as NativeMemory from "@effect-rdma/core/NativeMemory"
 import * as Pointer from "@effect-rdma/core/Pointer"
@@ -155,6 +156,28 @@ export const make = (library: Library.Library): Memory.Operations => {
             return { mw, handle, rkey }
           }
         )),
+    bindMw: (qp, mw, binding) =>
+      slot(mw, "bindMw", "ibv_bind_mw", (address) => {
+        const input = { addr: binding.addr, length: binding.length, access: binding.access.join(" ") }
+        const { pd, type } = Layout.Mw.read(NativeMemory.view(mw, Layout.Mw.size))
+        // The inline function of the header looks at these before it calls the provider.
+        if (type !== 1) return Effect.fail(errorOf("ibv_bind_mw", Errno.numberOf("EINVAL"), { ...input, type }))
+        if (Layout.Mr.get("pd", NativeMemory.view(binding.mr, Layout.Mr.size)) !== pd) {
+          return Effect.fail(errorOf("ibv_bind_mw", Errno.numberOf("EPERM"), input))
+        }
+        return Effect.map(
+          ReturnConvention.returnedErrno(
+            () =>
+              Library.fromAddress(address, ["pointer", "pointer", "buffer"], "int")(
+                qp,
+                mw,
+                MemoryCodec.encodeBinding(binding)
+              ),
+            (errno) => errorOf("ibv_bind_mw", errno, input)
+          ),
+          () => Layout.Mw.get("rkey", NativeMemory.view(mw, Layout.Mw.size))
+        )
+      }),
     deallocMw: (mw) =>
       slot(mw, "deallocMw", "ibv_dealloc_mw", (address) =>
         ReturnConvention.returnedErrno(
@@ -310,7 +333,7 @@ const op = <A>(
 /** Runs a call through an operation inside the context of an object. */
 const slot = <A>(
   object: bigint,
-  name: "allocMw" | "deallocMw",
+  name: "allocMw" | "bindMw" | "deallocMw",
   call: string,
   run: (address: bigint) => Effect.Effect<A, VerbsError>
 ): Effect.Effect<A, VerbsError> =>
