@@ -8,6 +8,7 @@ import * as Topology from "@effect-rdma/testkit/Topology"
 import * as AsyncEvent from "@effect-rdma/verbs/AsyncEvent"
 import * as AsyncEvents from "@effect-rdma/verbs/AsyncEvents"
 import * as CompletionChannel from "@effect-rdma/verbs/CompletionChannel"
+import * as CompletionCounter from "@effect-rdma/verbs/CompletionCounter"
 import * as CompletionQueue from "@effect-rdma/verbs/CompletionQueue"
 import * as DeviceContext from "@effect-rdma/verbs/DeviceContext"
 import type * as ExtendedCompletion from "@effect-rdma/verbs/ExtendedCompletion"
@@ -426,4 +427,26 @@ describe("Fabric: asynchronous events", () => {
         assert.strictEqual(polled, completed)
       }))
   )
+})
+
+describe("Fabric: completion counters", () => {
+  it.effect("there are so many, and they come back; they count around, and go with the device", () =>
+    run(Effect.gen(function*() {
+      const context = yield* DeviceContext.openByName("mlx5_0")
+      const { maxCounters, maxValue } = yield* CompletionCounter.capabilities(context)
+      const all = Effect.forEach(Array.from({ length: maxCounters }), () => CompletionCounter.make(context))
+      yield* Effect.scoped(Effect.andThen(
+        all,
+        assertRefused(CompletionCounter.make(context), "ibv_create_comp_cntr", "ENOMEM")
+      ))
+      const [counter] = yield* all
+      if (counter === undefined) return assert.fail("there are none")
+      yield* CompletionCounter.set(counter, maxValue)
+      yield* CompletionCounter.inc(counter, 2n)
+      assert.strictEqual(yield* CompletionCounter.read(counter), 1n)
+      yield* assertRefused(CompletionCounter.incErr(counter, maxValue + 1n), "ibv_inc_err_comp_cntr", "EINVAL")
+      yield* Effect.flatMap(Fabric.Fabric, (fabric) => fabric.unplug("host-a", "mlx5_0"))
+      yield* assertRefused(CompletionCounter.read(counter), "ibv_read_comp_cntr", "EIO")
+      yield* assertRefused(CompletionCounter.make(context), "ibv_create_comp_cntr", "EIO")
+    })))
 })

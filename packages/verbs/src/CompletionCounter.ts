@@ -1,5 +1,5 @@
 /**
- * A completion counter: `ibv_create_comp_cntr(3)` and `ibv_destroy_comp_cntr`. It came after version 44 of rdma-core.
+ * A completion counter: `ibv_create_comp_cntr(3)` and `ibv_destroy_comp_cntr`, and `ibv_qp_attach_comp_cntr(3)`. It came after version 44 of rdma-core.
  *
  * @since 0.1.0
  */
@@ -10,7 +10,8 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as CompletionCounterAttributes from "./CompletionCounterAttributes.ts"
-import type * as DeviceContext from "./DeviceContext.ts"
+import * as DeviceContext from "./DeviceContext.ts"
+import type * as QueuePair from "./QueuePair.ts"
 import type { VerbsError } from "./VerbsError.ts"
 
 /**
@@ -149,9 +150,34 @@ export const incErr = (
     (amount) => Resource.use(self, (pointer) => self.context.verbs.incErrCompCntr(pointer, amount))
   )
 
+/**
+ * Lets the counter count operations of a queue pair: `ibv_qp_attach_comp_cntr(3)`. There is no way back, so from then on the
+ * queue pair is released before the counter, whichever scope closes first. Blocks for a system call. Fails with `EINVAL`
+ * before any call for handles of different devices, with `EOPNOTSUPP` where there are no counters.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const attach = (
+  self: CompletionCounter,
+  queuePair: QueuePair.QueuePair,
+  operations: typeof CompletionCounterAttributes.AttachedOperations.Encoded
+): Effect.Effect<void, VerbsError | Schema.SchemaError> =>
+  Effect.flatMap(decodeOperations(operations), (operations) =>
+    Effect.uninterruptible(Effect.andThen(
+      DeviceContext.ensureSame("ibv_qp_attach_comp_cntr", self, queuePair),
+      Resource.use(self, (counter) =>
+        Resource.use(queuePair, (qp) =>
+          Effect.map(
+            self.context.verbs.qpAttachCompCntr(qp, counter, operations),
+            () => Resource.addParent(queuePair, self)
+          )))
+    )))
+
 // -----------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------
 
 const decodeAttributes = Schema.decodeEffect(CompletionCounterAttributes.CompletionCounterAttributes)
+const decodeOperations = Schema.decodeEffect(CompletionCounterAttributes.AttachedOperations)
 const decodeAmount = Schema.decodeEffect(CompletionCounterAttributes.Amount)

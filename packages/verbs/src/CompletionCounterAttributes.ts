@@ -62,6 +62,16 @@ export const operationBits = {
 export type AttachedOperation = keyof typeof operationBits
 
 /**
+ * What a counter is attached for: at least one kind.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const AttachedOperations = Schema.NonEmptyArray(
+  Schema.Literals(["send", "recv", "rdmaRead", "remoteRdmaRead", "rdmaWrite", "remoteRdmaWrite"])
+)
+
+/**
  * `struct ibv_comp_cntr_caps`: how far the device counts, with how many counters, and for what.
  *
  * @category models

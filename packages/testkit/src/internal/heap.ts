@@ -12,6 +12,7 @@ export type Kind =
   | "ThreadDomain"
   | "CompletionChannel"
   | "CompletionQueue"
+  | "CompletionCounter"
   | "XrcDomain"
   | "SharedReceiveQueue"
   | "QueuePair"

@@ -19,6 +19,7 @@ import * as DeviceContext from "@effect-rdma/verbs/DeviceContext"
 import type * as ExtendedCompletion from "@effect-rdma/verbs/ExtendedCompletion"
 import * as ParentDomain from "@effect-rdma/verbs/ParentDomain"
 import * as ProtectionDomain from "@effect-rdma/verbs/ProtectionDomain"
+import * as QueuePair from "@effect-rdma/verbs/QueuePair"
 import * as ResourceDomain from "@effect-rdma/verbs/ResourceDomain"
 import * as WorkCompletionOpcode from "@effect-rdma/verbs/WorkCompletionOpcode"
 import * as WorkCompletionStatus from "@effect-rdma/verbs/WorkCompletionStatus"
@@ -502,6 +503,34 @@ describe.skipIf(Compiler.missing !== undefined)("completions of libibverbs", () 
         echo().calls()
       }))
       assert.deepStrictEqual(names(echo().calls()), ["destroy_comp_cntr", "destroy_comp_cntr"])
+    }))
+
+  test("a queue pair goes before the counter that is attached to it, and stays when that failed", () =>
+    Effect.gen(function*() {
+      const context = yield* open
+      const domain = yield* ProtectionDomain.alloc(context)
+      const queue = yield* CompletionQueue.make(context, { cqe: 4 })
+      const queuePair = yield* QueuePair.make(domain, { qpType: "rc", sendCq: queue, recvCq: queue })
+      yield* Effect.scoped(Effect.gen(function*() {
+        const counter = yield* CompletionCounter.make(context)
+        echo().script("qp_attach_comp_cntr", { result: 22, errno: 1 })
+        const error = yield* Effect.flip(CompletionCounter.attach(counter, queuePair, ["send"]))
+        assert.deepInclude(error, { call: "ibv_qp_attach_comp_cntr" })
+        assert.include(error.message, "EINVAL")
+      }))
+      assert.isTrue(Resource.isLive(queuePair))
+      yield* Effect.scoped(Effect.gen(function*() {
+        const counter = yield* CompletionCounter.make(context)
+        yield* CompletionCounter.attach(counter, queuePair, ["send", "remoteRdmaWrite"])
+        assert.deepInclude(echo().last(), {
+          op: "qp_attach_comp_cntr",
+          qp: address(queuePair),
+          counter: address(counter),
+          op_mask: "33"
+        })
+        echo().calls()
+      }))
+      assert.deepStrictEqual(names(echo().calls()), ["destroy_qp", "destroy_comp_cntr"])
     }))
 
   test("the capabilities of counters are read, and a counter is attached for what it is told", () =>

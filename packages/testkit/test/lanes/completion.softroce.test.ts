@@ -50,6 +50,7 @@ const lane: CompletionConformance.CompletionLane = {
   moderation: false,
   timestamps: false,
   ignoreOverrun: false,
+  completionCounters: false,
   parentDomains: false,
   changeGids: Effect.andThen(
     ip("address", "add", "10.0.0.201/24", "dev", "veth0"),

@@ -24,6 +24,7 @@ const roce: CompletionConformance.CompletionLane<Fabric.Fabric | Fabric.Seams> =
   moderation: false,
   timestamps: false,
   ignoreOverrun: false,
+  completionCounters: false,
   parentDomains: false,
   flush,
   ...events("rxe0")
@@ -34,6 +35,7 @@ const infiniBand: CompletionConformance.CompletionLane<Fabric.Fabric | Fabric.Se
   moderation: true,
   timestamps: true,
   ignoreOverrun: true,
+  completionCounters: true,
   parentDomains: true,
   flush,
   ...events("mlx5_0")
@@ -42,6 +44,7 @@ const infiniBand: CompletionConformance.CompletionLane<Fabric.Fabric | Fabric.Se
 const mlnxOfed: CompletionConformance.CompletionLane<Fabric.Fabric | Fabric.Seams> = {
   ...infiniBand,
   layer: verbsOnExperimentalFabric.layer,
+  completionCounters: false,
   experimental: true
 }
 

@@ -42,8 +42,8 @@ export interface QueuePairObject {
   handles: number
   /** The XRC domain that it receives in. */
   readonly xrcDomain: XrcDomainState | undefined
-  /** What it was made on: each counts it as a user. */
-  readonly parts: ReadonlyArray<Used>
+  /** What it was made on and what is attached to it: each counts it as a user. */
+  parts: ReadonlyArray<Used>
 }
 
 /** A handle on a queue pair. */
