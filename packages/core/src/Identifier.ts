@@ -92,6 +92,15 @@ export const FlowLabel = Schema.Int.check(unsigned(20)).annotate({ identifier: "
 export type FlowLabel = typeof FlowLabel.Type
 
 /**
+ * The UDP source port that packets of RoCE v2 carry for a flow label, 0xc000 to 0xffff: `ibv_flow_label_to_udp_sport(3)`.
+ * Both ends of a flow must compute it alike, so that its packets take one way through the network.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const udpSourcePort = (flowLabel: FlowLabel): number => 0xc000 | ((flowLabel ^ (flowLabel >>> 14)) & 0x3fff)
+
+/**
  * Schema for the traffic class of a global route: 8 bits; `ibv_global_route.traffic_class`.
  *
  * @category schemas

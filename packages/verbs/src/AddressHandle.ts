@@ -13,6 +13,7 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as AddressHandleAttributes from "./AddressHandleAttributes.ts"
 import type * as DeviceContext from "./DeviceContext.ts"
+import type * as EthernetDestination from "./EthernetDestination.ts"
 import type * as ProtectionDomain from "./ProtectionDomain.ts"
 import * as ReceivedDatagram from "./ReceivedDatagram.ts"
 import { VerbsError } from "./VerbsError.ts"
@@ -120,6 +121,27 @@ export const attributesOfSender = (
   Effect.flatMap(
     decodeReceived(portNum, received),
     ([portNum, received]) => Resource.use(context, (pointer) => context.verbs.initAhFromWc(pointer, portNum, received))
+  )
+
+/**
+ * The MAC address and the VLAN that lead to a GID on RoCE: `ibv_resolve_eth_l2_from_gid`. The library asks the routing and
+ * neighbour tables of the kernel, and the neighbour itself when they do not know it: this **blocks the JS thread for up to
+ * three seconds** when nobody answers.
+ *
+ * Attributes without a `grh` fail as a `SchemaError` before the call. `EINVAL` for a port or a `sgidIndex` that the device
+ * does not have, and for a source GID that is no address of this host; `EHOSTUNREACH` when nobody answers, which a libibverbs
+ * of old (such as rdma-core 44) also calls `EINVAL`.
+ *
+ * @category queries
+ * @since 0.1.0
+ */
+export const resolveEthernet = (
+  context: DeviceContext.DeviceContext,
+  attributes: typeof AddressHandleAttributes.RoutedAttributes.Encoded
+): Effect.Effect<EthernetDestination.EthernetDestination, VerbsError | Schema.SchemaError> =>
+  Effect.flatMap(
+    Effect.suspend(() => Schema.decodeEffect(AddressHandleAttributes.RoutedAttributes)(attributes)),
+    (attributes) => Resource.use(context, (pointer) => context.verbs.resolveEthL2FromGid(pointer, attributes))
   )
 
 // -----------------------------------------------------------------------------

@@ -79,6 +79,22 @@ export type AddressHandleAttributes = typeof AddressHandleAttributes.Type
 export type Input = typeof AddressHandleAttributes.Encoded
 
 /**
+ * {@link AddressHandleAttributes} with a route by GID, without which some calls have nothing to go by.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const RoutedAttributes = Schema.Struct({ ...AddressHandleAttributes.fields, grh: GlobalRoute })
+
+/**
+ * The type of {@link RoutedAttributes}.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type RoutedAttributes = typeof RoutedAttributes.Type
+
+/**
  * Whether the address is a multicast group: a multicast GID, or a LID of the multicast range.
  *
  * @category guards

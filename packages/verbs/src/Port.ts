@@ -1,5 +1,6 @@
 /**
- * Queries on one port of a device: `ibv_query_port(3)`, `ibv_query_gid(3)`, `ibv_query_pkey(3)`, `ibv_get_pkey_index(3)`.
+ * Queries on one port of a device: `ibv_query_port(3)`, `ibv_query_gid(3)`, `ibv_query_pkey(3)`, `ibv_get_pkey_index(3)`,
+ * `ibv_query_port_speed(3)`.
  *
  * @since 0.1.0
  */
@@ -31,6 +32,24 @@ export const query = (
   Effect.flatMap(
     Effect.suspend(() => portNumber(portNum)),
     (port) => Resource.use(context, (pointer) => context.verbs.queryPort(pointer, port))
+  )
+
+/**
+ * The effective speed of a port in units of 100 Mb/s: `ibv_query_port_speed(3)`. Where several ports are one by link
+ * aggregation, it is that of all. Blocks for a system call. Fails with `EINVAL` when the device has no such port, with
+ * `EOPNOTSUPP` where the provider has no answer or libibverbs is older than rdma-core 62, and with the errno of a kernel
+ * that does not know the question (`EPROTONOSUPPORT`).
+ *
+ * @category queries
+ * @since 0.1.0
+ */
+export const speed = (
+  context: DeviceContext.DeviceContext,
+  portNum: number
+): Effect.Effect<bigint, VerbsError | Schema.SchemaError> =>
+  Effect.flatMap(
+    Effect.suspend(() => portNumber(portNum)),
+    (port) => Resource.use(context, (pointer) => context.verbs.queryPortSpeed(pointer, port))
   )
 
 /**

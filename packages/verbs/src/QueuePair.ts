@@ -25,6 +25,7 @@ import * as QueuePairInitAttributes from "./QueuePairInitAttributes.ts"
 import type * as QueuePairState from "./QueuePairState.ts"
 import * as QueuePairSteps from "./QueuePairSteps.ts"
 import type * as QueuePairType from "./QueuePairType.ts"
+import * as RateLimit from "./RateLimit.ts"
 import type * as SharedReceiveQueue from "./SharedReceiveQueue.ts"
 import type { VerbsError } from "./VerbsError.ts"
 import type * as XrcDomain from "./XrcDomain.ts"
@@ -376,6 +377,23 @@ export const setEce = (self: QueuePair, ece: Ece.Ece): Effect.Effect<void, Verbs
   Effect.flatMap(
     Schema.decodeEffect(Ece.Ece)(ece),
     (ece) => Resource.use(self, (pointer) => self.context.verbs.setEce(pointer, ece))
+  )
+
+/**
+ * How fast a queue pair that can send may do so: `ibv_modify_qp_rate_limit(3)`. Blocks for a system call. Fails with
+ * `EINVAL` for a rate beyond `packetPacingCaps` of the device, a burst that it cannot bound, and a state or type without
+ * limits (a raw packet queue pair in RTS has them); with `EOPNOTSUPP` where the provider or the library has none.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const modifyRateLimit = (
+  self: QueuePair,
+  attributes: typeof RateLimit.RateLimit.Encoded
+): Effect.Effect<void, VerbsError | Schema.SchemaError> =>
+  Effect.flatMap(
+    Schema.decodeEffect(RateLimit.RateLimit)(attributes, exactly),
+    (attributes) => Resource.use(self, (pointer) => self.context.verbs.modifyQpRateLimit(pointer, attributes))
   )
 
 // -----------------------------------------------------------------------------

@@ -62,3 +62,12 @@ export const toNative = enumeration.toNative
  * @since 0.1.0
  */
 export const format = enumeration.format
+
+/**
+ * Whether a type is in a mask of supported ones, such as `supportedQpts` of `ExtendedDeviceAttributes`:
+ * `ibv_is_qpt_supported`.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isSupported = (caps: number, type: QueuePairType): boolean => (caps & (1 << toNative(type))) !== 0

@@ -42,6 +42,7 @@ const deviceCalls = {
   queryDeviceEx: "ibv_query_device_ex",
   queryRtValuesEx: "ibv_query_rt_values_ex",
   queryPort: "ibv_query_port",
+  queryPortSpeed: "ibv_query_port_speed",
   queryGid: "ibv_query_gid",
   queryGidEx: "ibv_query_gid_ex",
   queryGidTable: "ibv_query_gid_table",
@@ -66,7 +67,8 @@ const addressCalls = {
   createAh: "ibv_create_ah",
   destroyAh: "ibv_destroy_ah",
   initAhFromWc: "ibv_init_ah_from_wc",
-  createAhFromWc: "ibv_create_ah_from_wc"
+  createAhFromWc: "ibv_create_ah_from_wc",
+  resolveEthL2FromGid: "ibv_resolve_eth_l2_from_gid"
 } as const satisfies Table<Address.Operations>
 
 const completionCalls = {
@@ -170,6 +172,7 @@ const queueCalls = {
   destroyQp: "ibv_destroy_qp",
   modifyQp: "ibv_modify_qp",
   queryQp: "ibv_query_qp",
+  modifyQpRateLimit: "ibv_modify_qp_rate_limit",
   queryEce: "ibv_query_ece",
   setEce: "ibv_set_ece",
   attachMcast: "ibv_attach_mcast",

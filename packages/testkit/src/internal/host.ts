@@ -96,8 +96,11 @@ export const gidsOf = (port: Topology.Port): ReadonlyArray<PlacedGid> =>
     .filter((row) => !Gid.isZero(row.gid))
     .toSorted((self, that) => self.index - that.index)
 
+/** The device that answers to an address. */
+export const ownerOf = (fabric: FabricState, gid: Gid.Gid): DeviceState | undefined =>
+  Array.from(fabric.hosts.values())
+    .flatMap((host) => host.devices)
+    .find((device) => device.addresses.some((address) => Gid.Equivalence(address.gid, gid)))
+
 /** Whether any host answers to an address. */
-export const isReachable = (fabric: FabricState, gid: Gid.Gid): boolean =>
-  Array.from(fabric.hosts.values()).some((host) =>
-    host.devices.some((device) => device.addresses.some((address) => Gid.Equivalence(address.gid, gid)))
-  )
+export const isReachable = (fabric: FabricState, gid: Gid.Gid): boolean => ownerOf(fabric, gid) !== undefined

@@ -616,6 +616,17 @@ int ibv_query_port(struct ibv_context *context, uint8_t port_num, struct _compat
   return number("exported_query_port", entry_errno, 0);
 }
 
+#ifndef OLD_LIBRARY
+int ibv_query_port_speed(struct ibv_context *context, uint32_t port_num, uint64_t *port_speed) {
+  int entry_errno = errno;
+  op("query_port_speed");
+  ADDRESS("context", context);
+  field("port_num", "%u", port_num);
+  *port_speed = 0x8000000000000001;
+  return number("query_port_speed", entry_errno, 0);
+}
+#endif
+
 int ibv_query_gid(struct ibv_context *context, uint8_t port_num, int index, union ibv_gid *gid) {
   int entry_errno = errno;
   struct ibv_gid_entry entry;
@@ -735,4 +746,16 @@ struct ibv_ah *ibv_create_ah_from_wc(struct ibv_pd *pd, struct ibv_wc *wc, struc
     ah->pd = pd;
   }
   return ah;
+}
+
+/* Port 1 is without a VLAN. */
+int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr, uint8_t eth_mac[6],
+                                uint16_t *vid) {
+  int entry_errno = errno;
+  op("resolve_eth_l2_from_gid");
+  ADDRESS("context", context);
+  report_ah_attr(attr);
+  for (int i = 0; i < 6; i++) eth_mac[i] = 0xa0 + i;
+  *vid = attr->port_num == 1 ? 0xffff : 0xffe;
+  return number("resolve_eth_l2_from_gid", entry_errno, 0);
 }

@@ -444,6 +444,17 @@ int ibv_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask, struct i
   return number("query_qp", entry_errno, 0);
 }
 
+static int modify_qp_rate_limit(struct ibv_qp *qp, struct ibv_qp_rate_limit_attr *attr) {
+  int entry_errno = errno;
+  op("modify_qp_rate_limit");
+  ADDRESS("qp", qp);
+  NUMBER(attr, rate_limit);
+  NUMBER(attr, max_burst_sz);
+  NUMBER(attr, typical_pkt_sz);
+  NUMBER(attr, comp_mask);
+  return number("modify_qp_rate_limit", entry_errno, 0);
+}
+
 #ifndef OLD_LIBRARY
 int ibv_query_ece(struct ibv_qp *qp, struct ibv_ece *ece) {
   int entry_errno = errno;
@@ -493,4 +504,5 @@ static void provide_queues(struct verbs_context *core) {
   core->get_srq_num = get_srq_num;
   core->create_qp_ex = create_qp_ex;
   core->open_qp = open_qp;
+  core->modify_qp_rate_limit = modify_qp_rate_limit;
 }

@@ -312,6 +312,14 @@ export const QpCap = Struct.make("struct ibv_qp_cap", 20, {
   maxInlineData: Struct.u32(16, "max_inline_data")
 })
 
+/** How fast a queue pair sends; `compMask` is 0. */
+export const QpRateLimitAttr = Struct.make("struct ibv_qp_rate_limit_attr", 16, {
+  rateLimit: Struct.u32(0, "rate_limit"),
+  maxBurstSz: Struct.u32(4, "max_burst_sz"),
+  typicalPktSz: Struct.u16(8, "typical_pkt_sz"),
+  compMask: Struct.u32(12, "comp_mask")
+})
+
 /** What a queue pair is made from; the call writes the capacities that it got into `cap`. */
 export const QpInitAttr = Struct.make("struct ibv_qp_init_attr", 64, {
   qpContext: Struct.pointer(0, "qp_context"),

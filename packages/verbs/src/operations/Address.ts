@@ -7,6 +7,7 @@ import type * as Identifier from "@effect-rdma/core/Identifier"
 import type * as Pointer from "@effect-rdma/core/Pointer"
 import type * as Effect from "effect/Effect"
 import type * as AddressHandleAttributes from "../AddressHandleAttributes.ts"
+import type * as EthernetDestination from "../EthernetDestination.ts"
 import type * as ReceivedDatagram from "../ReceivedDatagram.ts"
 import type { VerbsError } from "../VerbsError.ts"
 
@@ -32,4 +33,9 @@ export interface Operations {
     portNum: Identifier.PortNumber,
     received: ReceivedDatagram.ReceivedDatagram
   ) => Effect.Effect<Pointer.Pointer<"ibv_ah">, VerbsError>
+  /** Blocks until a neighbour answers, for up to three seconds. */
+  readonly resolveEthL2FromGid: (
+    context: Pointer.Pointer<"ibv_context">,
+    attributes: AddressHandleAttributes.RoutedAttributes
+  ) => Effect.Effect<EthernetDestination.EthernetDestination, VerbsError>
 }

@@ -74,6 +74,11 @@ export interface Operations {
     context: Pointer.Pointer<"ibv_context">,
     portNum: Identifier.PortNumber
   ) => Effect.Effect<PortAttributes.PortAttributes, VerbsError>
+  /** In units of 100 Mb/s. */
+  readonly queryPortSpeed: (
+    context: Pointer.Pointer<"ibv_context">,
+    portNum: Identifier.PortNumber
+  ) => Effect.Effect<bigint, VerbsError>
   readonly queryGid: (
     context: Pointer.Pointer<"ibv_context">,
     portNum: Identifier.PortNumber,

@@ -12,6 +12,7 @@ import type * as Ece from "../Ece.ts"
 import type * as QueuePairAttributes from "../QueuePairAttributes.ts"
 import type * as QueuePairInitAttributes from "../QueuePairInitAttributes.ts"
 import type * as QueuePairType from "../QueuePairType.ts"
+import type * as RateLimit from "../RateLimit.ts"
 import type * as SharedReceiveQueueAttributes from "../SharedReceiveQueueAttributes.ts"
 import type { VerbsError } from "../VerbsError.ts"
 import type * as SendBatch from "./SendBatch.ts"
@@ -165,6 +166,10 @@ export interface Operations {
   ) => Effect.Effect<void, VerbsError>
   /** Asks for every attribute but the rate limit, which few providers know. */
   readonly queryQp: (qp: Pointer.Pointer<"ibv_qp">) => Effect.Effect<QueriedQueuePair, VerbsError>
+  readonly modifyQpRateLimit: (
+    qp: Pointer.Pointer<"ibv_qp">,
+    attributes: RateLimit.RateLimit
+  ) => Effect.Effect<void, VerbsError>
   readonly queryEce: (qp: Pointer.Pointer<"ibv_qp">) => Effect.Effect<Ece.Ece, VerbsError>
   readonly setEce: (qp: Pointer.Pointer<"ibv_qp">, ece: Ece.Ece) => Effect.Effect<void, VerbsError>
 

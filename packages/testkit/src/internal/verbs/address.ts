@@ -1,5 +1,6 @@
 import type * as Errno from "@effect-rdma/core/Errno"
 import * as Gid from "@effect-rdma/core/Gid"
+import * as Guid from "@effect-rdma/core/Guid"
 import * as Identifier from "@effect-rdma/core/Identifier"
 import type * as Pointer from "@effect-rdma/core/Pointer"
 import type * as AddressHandleAttributes from "@effect-rdma/verbs/AddressHandleAttributes"
@@ -66,6 +67,25 @@ export const make = (state: VerbsState): Address.Operations => {
           attributesOfSender(call, device, portNum, received),
           (attributes) => createAh(call, pd, attributes)
         )
+      }),
+    resolveEthL2FromGid: (context, { grh: { dgid, sgidIndex }, portNum }) =>
+      query(state, "ibv_resolve_eth_l2_from_gid", context, (device) => {
+        const call = "ibv_resolve_eth_l2_from_gid"
+        const input = { portNum, dgid: Gid.formatCompressed(dgid), sgidIndex }
+        const port = portOf(device, portNum)
+        const source = port && Host.gidsOf(port).find((row) => row.index === sgidIndex)
+        // The source must be the address of a network device: a GID of InfiniBand is none.
+        if (port === undefined || source === undefined || port.linkLayer !== "ethernet") {
+          return fail(call, "EINVAL", input)
+        }
+        if (Gid.isIpv4Mapped(source.gid) !== Gid.isIpv4Mapped(dgid)) return fail(call, "EHOSTUNREACH", input)
+        if (isMulticast(dgid)) return Effect.succeed({ mac: macOfGroup(dgid), vlan: undefined })
+        // Nobody is asked: the address is made of the MAC address.
+        if (Gid.isLinkLocal(dgid)) return Effect.succeed({ mac: macOf(dgid.subarray(8)), vlan: undefined })
+        const neighbour = Host.ownerOf(fabric, dgid)
+        return neighbour === undefined
+          ? fail(call, "EHOSTUNREACH", input)
+          : Effect.succeed({ mac: macOf(Guid.toBytes(neighbour.description.guid)), vlan: undefined })
       })
   }
 }
@@ -77,6 +97,18 @@ export const make = (state: VerbsState): Address.Operations => {
 /** A group of IPv6 or InfiniBand, or one of IPv4 (224.0.0.0/4) as a mapped address. */
 export const isMulticast = (gid: Gid.Gid): boolean =>
   Gid.isMulticast(gid) || (Gid.isIpv4Mapped(gid) && ((gid[12] ?? 0) & 0xf0) === 0xe0)
+
+/** The MAC address that the 8 bytes of a GUID or of a link-local address are made of. */
+const macOf = (bytes: Uint8Array): Uint8Array => {
+  const [first = 0, second = 0, third = 0, , , ...rest] = bytes
+  return Uint8Array.of(first ^ 2, second, third, ...rest)
+}
+
+/** A group of IP is the end of its address behind a prefix of its own. */
+const macOfGroup = (gid: Gid.Gid): Uint8Array =>
+  Gid.isIpv4Mapped(gid)
+    ? Uint8Array.of(0x01, 0x00, 0x5e, (gid[13] ?? 0) & 0x7f, gid[14] ?? 0, gid[15] ?? 0)
+    : Uint8Array.of(0x33, 0x33, ...gid.subarray(12))
 
 /** The errno that refuses an address, 0 for NULL without one; measured on rxe of Linux 6.1, read in mlx5 of 44.0. */
 export const refuseAddress = (

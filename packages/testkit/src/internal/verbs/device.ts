@@ -97,6 +97,13 @@ export const make = (state: VerbsState): Device.Operations => {
           activeSpeedEx: 0
         })
       }),
+    queryPortSpeed: (context, portNum) =>
+      query(state, "ibv_query_port_speed", context, (device) => {
+        const call = "ibv_query_port_speed"
+        if (device.description.provider !== "mlx5") return fail(call, "EOPNOTSUPP", { portNum })
+        const port = portOf(device, portNum)
+        return port === undefined ? fail(call, "EINVAL", { portNum }) : Effect.succeed(BigInt(port.rate) * 10n)
+      }),
     queryGid: (context, portNum, index) =>
       query(state, "ibv_query_gid", context, (device) => {
         const port = portOf(device, portNum)

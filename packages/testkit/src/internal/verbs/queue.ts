@@ -232,6 +232,17 @@ export const make = (state: VerbsState): Queue.Operations => {
         qp,
         ({ device, object }) => Effect.succeed({ attributes: Transitions.report(device, object), cap: object.cap })
       ),
+    modifyQpRateLimit: (qp, { maxBurstSz, rateLimit, typicalPktSz }) =>
+      on("ibv_modify_qp_rate_limit", queuePairs, qp, ({ device, object }) => {
+        const call = "ibv_modify_qp_rate_limit"
+        if (device.description.provider === "rxe") return fail(call, "EOPNOTSUPP")
+        // The device bounds no bursts.
+        if (maxBurstSz > 0 || typicalPktSz > 0) return fail(call, "EINVAL", { maxBurstSz, typicalPktSz })
+        const refused = Transitions.refuse(state.fabric, device, object, { rateLimit })
+        if (refused !== undefined) return fail(call, refused, { rateLimit })
+        Transitions.apply(device, object, { rateLimit })
+        return Effect.void
+      }),
     queryEce: (qp) =>
       on("ibv_query_ece", queuePairs, qp, ({ device }) =>
         device.description.provider === "rxe"

@@ -36,6 +36,7 @@ export const make = (library: Library.Library): Device.Operations => {
   const closeDevice = library.bind("ibv_close_device", ["pointer"], "int")
   const queryDevice = library.bind("ibv_query_device", ["pointer", "buffer"], "int")
   const queryPort = library.bind("ibv_query_port", ["pointer", "u8", "buffer"], "int")
+  const queryPortSpeed = library.bindOptional("ibv_query_port_speed", ["pointer", "u32", "buffer"], "int")
   const queryGid = library.bind("ibv_query_gid", ["pointer", "u8", "int", "buffer"], "int")
   const queryGidTable = library.bindOptional(
     "_ibv_query_gid_table",
@@ -158,6 +159,19 @@ export const make = (library: Library.Library): Device.Operations => {
         return Effect.map(
           ReturnConvention.returnedErrno(call, (errno) => errorOf("ibv_query_port", errno, { portNum })),
           () => Codec.decodePortAttributes(attributes)
+        )
+      }),
+    queryPortSpeed: (context, portNum) =>
+      Effect.suspend(() => {
+        const call = "ibv_query_port_speed"
+        if (queryPortSpeed === undefined) return Effect.fail(unsupported(call, "EOPNOTSUPP"))
+        const speed = new BigUint64Array(1)
+        return Effect.map(
+          ReturnConvention.returnedErrno(
+            () => queryPortSpeed(context, portNum, speed),
+            (errno) => errorOf(call, errno, { portNum })
+          ),
+          () => speed[0] ?? 0n
         )
       }),
     queryGid: (context, portNum, index) =>

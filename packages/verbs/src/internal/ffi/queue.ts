@@ -137,6 +137,15 @@ export const make = (library: Library.Library): Queue.Operations => {
           () => ({ attributes: Codec.decodeQueuePairAttributes(attributes), cap: Codec.decodeCap(init) })
         )
       }),
+    modifyQpRateLimit: (qp, attributes) =>
+      Effect.suspend(() => {
+        const call = "ibv_modify_qp_rate_limit"
+        const op = ContextOps.addressOf(contextOf(qp), Layout.contextOps.modifyQpRateLimit)
+        if (op === 0n) return Effect.fail(unsupported(call, "EOPNOTSUPP"))
+        const view = Layout.QpRateLimitAttr.allocate()
+        Layout.QpRateLimitAttr.write(view, attributes)
+        return returned(call, () => Library.fromAddress(op, ["pointer", "buffer"], "int")(qp, view), attributes)
+      }),
     queryEce: (qp) =>
       Effect.suspend(() => {
         if (queryEce === undefined) return Effect.fail(unsupported("ibv_query_ece", "EOPNOTSUPP"))
