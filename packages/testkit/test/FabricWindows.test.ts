@@ -11,7 +11,7 @@ import {
   QueuePair
 } from "@effect-rdma/verbs"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, type Scope } from "effect"
+import { Effect, Exit, Fiber, Scope } from "effect"
 import { assertReason } from "../src/internal/conformance.ts"
 
 const run = (program: Effect.Effect<void, unknown, Fabric.Fabric | Fabric.Seams | Scope.Scope>) =>
@@ -40,6 +40,9 @@ const toRts = Effect.fnUntraced(function*(self: QueuePair.QueuePair<"rc">) {
   yield* QueuePair.toRtr(self, { ahAttr, rqPsn: 1, destQpNum: self.qpNum })
   yield* QueuePair.toRts(self, { sqPsn: 1 })
 })
+
+/** So many operations before the ones that are tested. */
+const steps = (count: number) => Effect.forEach(Array.from({ length: count }), () => Effect.void, { discard: true })
 
 /** A bind as C takes it, with nothing looked at before. */
 const post = (
@@ -109,6 +112,37 @@ describe("windows of the fabric", () => {
         assert.strictEqual(yield* QueuePair.state(queuePair), "rts")
       })))
   }
+
+  it.live(
+    "wherever Effect yields in a bind, the region that goes meanwhile takes the window with it or is not bound",
+    () =>
+      run(Effect.gen(function*() {
+        const seen = new Set<string>()
+        for (let lead = 1900; lead < 2060; lead++) {
+          yield* Effect.scoped(Effect.gen(function*() {
+            const { domain, queuePair, window } = yield* setup("mlx5_0")
+            yield* toRts(queuePair)
+            const scope = yield* Scope.make()
+            const region = yield* MemoryRegion.alloc(domain, { length: 64, access: ["mwBind"] }).pipe(
+              Scope.provide(scope)
+            )
+            const { rkey } = window
+            const binder = yield* Effect.forkChild(
+              Effect.andThen(steps(lead), MemoryWindow.bind(window, queuePair, { region, access: [] }))
+            )
+            yield* Effect.yieldNow
+            yield* Scope.close(scope, Exit.void)
+            const exit = yield* Fiber.await(binder)
+            // What was bound is gone with the region.
+            assert.strictEqual(Resource.isLive(window), window.rkey === rkey)
+            assert.strictEqual(Exit.isSuccess(exit), window.rkey !== rkey)
+            seen.add(exit._tag)
+          }))
+        }
+        assert.deepStrictEqual(Array.from(seen).toSorted(), ["Failure", "Success"])
+      })),
+    30_000
+  )
 
   it.effect("the key is counted up in its lowest byte, and around", () =>
     run(Effect.gen(function*() {

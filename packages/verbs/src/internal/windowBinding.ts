@@ -77,40 +77,24 @@ const bindAlone = Effect.fnUntraced(function*(
     const input = { access: region.access.join(" ") }
     return yield* refused("EINVAL", "remoteWrite and remoteAtomic need a region with localWrite", input)
   }
-  yield* Resource.use(
-    self,
-    (mw) =>
-      Resource.use(
-        queuePair,
-        (qp) =>
-          Resource.use(region, ({ mr }) =>
-            Resource.raw(self.domain) === Resource.raw(region.domain)
-              ? Effect.map(
-                self.context.verbs.bindMw(qp, mw, {
-                  wrId,
-                  flags,
-                  mr,
-                  addr: region.address + BigInt(offset),
-                  length,
-                  access
-                }),
-                (rkey) => {
-                  const writable: Mutable<MemoryWindow> = self
-                  writable.rkey = rkey
-                  // The window itself keeps the region that it leaves: that cannot go before it, and so not meanwhile.
-                  if (state.region !== undefined) {
-                    Resource.removeParent(self, state.region)
-                  }
-                  state.region = length === 0n ? undefined : region
-                  if (state.region !== undefined) Resource.addParent(self, state.region)
-                }
-              )
-              : refused("EPERM", "The window and the region must be of one domain", {
-                window: Resource.nameOf(self.domain),
-                region: Resource.nameOf(region.domain)
-              }))
-      )
-  )
+  const posted = (rkey: number): void => {
+    const writable: Mutable<MemoryWindow> = self
+    writable.rkey = rkey
+    // The window itself keeps the region that it leaves: that cannot go before it, and so not meanwhile.
+    if (state.region !== undefined) Resource.removeParent(self, state.region)
+    state.region = length === 0n ? undefined : region
+    if (state.region !== undefined) Resource.addParent(self, state.region)
+  }
+  yield* Resource.use(self, (mw) =>
+    Resource.use(queuePair, (qp) =>
+      Resource.use(region, ({ mr }) => {
+        if (Resource.raw(self.domain) !== Resource.raw(region.domain)) {
+          const input = { window: Resource.nameOf(self.domain), region: Resource.nameOf(region.domain) }
+          return refused("EPERM", "The window and the region must be of one domain", input)
+        }
+        const addr = region.address + BigInt(offset)
+        return Effect.map(self.context.verbs.bindMw(qp, mw, { wrId, flags, mr, addr, length, access }), posted)
+      })))
 })
 
 const refused = (

@@ -1,4 +1,5 @@
 import type * as Memory from "@effect-rdma/verbs/operations/Memory"
+import * as RemoteKey from "@effect-rdma/verbs/RemoteKey"
 import type { VerbsError } from "@effect-rdma/verbs/VerbsError"
 import * as Effect from "effect/Effect"
 import * as MemoryState from "./memoryState.ts"
@@ -38,8 +39,7 @@ export const bindWindow = (
     if (!kernelTakes.has(object.state)) return fail(call, "EINVAL", { ...input, state: object.state })
   }
   const before = window.rkey
-  // The key is counted up in its lowest byte.
-  window.rkey = ((before & 0xffff_ff00) | ((before + 1) & 0xff)) >>> 0
+  window.rkey = RemoteKey.increment(before)
   if (object.state !== "rts" || !device.plugged) {
     if (object.state !== "err") object.sends = [...object.sends, { wrId: binding.wrId, flags: binding.flags }]
   } else if (window.key === before && isPermitted(region, binding)) {
