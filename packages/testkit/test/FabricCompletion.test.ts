@@ -177,6 +177,29 @@ describe("Fabric: completions", () => {
       assert.strictEqual(yield* CompletionQueue.pollExtended(queue, () => true), 0)
     })))
 
+  it.effect("a poll ends after as many as the queue holds, however fast more arrive", () =>
+    run(Effect.gen(function*() {
+      const { complete, queue } = yield* onRoce
+      const runSync = Effect.runSyncWith(yield* Effect.context<never>())
+      yield* complete(completion(0n))
+      const seen: Array<bigint> = []
+      const poll = CompletionQueue.pollExtended(queue, ({ wrId }) => {
+        runSync(complete(completion(wrId + 1n)))
+        return seen.push(wrId) > 0
+      })
+      assert.strictEqual(yield* poll, queue.cqe)
+      assert.strictEqual(seen.length, queue.cqe)
+      assert.strictEqual(yield* CompletionQueue.pollExtended(queue, () => true), 1)
+    })))
+
+  it.effect("a queue that was not made for it is EINVAL of ibv_start_poll", () =>
+    run(Effect.gen(function*() {
+      const { context } = yield* onRoce
+      const plain = yield* CompletionQueue.make(context, { cqe: 1 })
+      // @ts-expect-error code without types can pass it
+      assertReason(yield* Effect.flip(CompletionQueue.pollExtended(plain, () => true)), "ibv_start_poll", "EINVAL")
+    })))
+
   it.effect("a poll within a poll of the same queue takes what the outer one has not", () =>
     run(Effect.gen(function*() {
       const { complete, queue } = yield* onRoce

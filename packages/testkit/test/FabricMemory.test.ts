@@ -15,6 +15,12 @@ import {
 } from "@effect-rdma/verbs"
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Scope } from "effect"
+import { markAsUntransferable } from "node:worker_threads"
+
+// Without the types of a browser.
+declare const WebAssembly: {
+  readonly Memory: new(options: { readonly initial: number }) => { readonly buffer: ArrayBuffer }
+}
 
 const domainOf = (device: string) => Effect.flatMap(DeviceContext.openByName(device), ProtectionDomain.alloc)
 
@@ -23,6 +29,12 @@ const limited = (provider: "rxe" | "mlx5") => {
   const attributes = { ...device.attributes, maxMr: 2, maxMw: 2 }
   return Fabric.layerFrom({ hosts: [{ name: "host-a", devices: [{ ...device, attributes }] }] })
 }
+
+const bytesOfRegion = (pd: ProtectionDomain.ProtectionDomain) =>
+  Effect.map(MemoryRegion.alloc(pd, { length: 4096 }), ({ bytes }) => bytes)
+
+const bytesOfBuffer = (pd: ProtectionDomain.ProtectionDomain) =>
+  Effect.map(DmaBuffer.alloc(pd, 4096), ({ bytes }) => bytes)
 
 const misuseOf = (exit: Exit.Exit<unknown, unknown>): string => {
   const defect = Exit.isFailure(exit) ? exit.cause.reasons.find(Cause.isDieReason)?.defect : undefined
@@ -95,6 +107,33 @@ describe("memory of the fabric", () => {
         // The domain is refused too: the region is still there.
         assert.isTrue(Exit.isFailure(exit))
         assert.strictEqual(region?.bytes.length, 4096)
+      }
+    }).pipe(Effect.provide(Fabric.layer)))
+
+  it.effect("memory of a region that EIO left behind outlives its owner", () =>
+    Effect.gen(function*() {
+      for (const ownerOf of [bytesOfRegion, bytesOfBuffer]) {
+        let bytes = new Uint8Array(0)
+        const exit = yield* Effect.exit(
+          Effect.scoped(Effect.gen(function*() {
+            const pd = yield* domainOf("mlx5_0")
+            bytes = yield* ownerOf(pd)
+            yield* MemoryRegion.register(pd, bytes)
+          })).pipe(Faults.inject([{ call: "ibv_dereg_mr", nth: 1, errno: "EIO" }]))
+        )
+        assert.isTrue(Exit.isFailure(exit))
+        assert.strictEqual(bytes.length, 4096)
+      }
+    }).pipe(Effect.provide(Fabric.layer)))
+
+  it.effect("a buffer that somebody else can detach is refused before any call", () =>
+    Effect.gen(function*() {
+      const pd = yield* domainOf("rxe0")
+      const marked = new ArrayBuffer(64)
+      markAsUntransferable(marked)
+      for (const buffer of [new WebAssembly.Memory({ initial: 1 }).buffer, marked]) {
+        const error = yield* Effect.flip(MemoryRegion.register(pd, new Uint8Array(buffer)))
+        assert.include(error.message, "only its maker can detach")
       }
     }).pipe(Effect.provide(Fabric.layer)))
 

@@ -201,7 +201,9 @@ export const requestNotification = (
  * Reads the completions of an extended queue and tells how many: `ibv_start_poll` and `ibv_end_poll` of
  * `ibv_create_cq_ex(3)`. Does not block. Each is copied out, and only then given to `each`, so no lock of the provider is
  * held meanwhile. `each` is a plain function: all is one step, and no interruption loses a completion. It returns `false`
- * to leave the rest in the queue; when it throws, the effect dies with what it threw. An empty queue gives 0.
+ * to leave the rest in the queue; when it throws, the effect dies with what it threw. An empty queue gives 0, and one call
+ * reads at most `cqe` completions, so that a device that is faster than `each` cannot keep the thread. Fails with `EINVAL`
+ * for a queue that is not an extended one.
  *
  * ```ts
  * import { CompletionQueue } from "@effect-rdma/verbs"
@@ -225,13 +227,27 @@ export const pollExtended = (
   each: (completion: ExtendedCompletion.ExtendedCompletion) => boolean
 ): Effect.Effect<number, VerbsError> =>
   Effect.tap(
-    Resource.use(self, (pointer) => self.context.verbs.startPoll(pointer, self.wcFlags, each)),
+    Resource.use(self, (pointer) => {
+      const wcFlags: ExtendedCompletionQueue["wcFlags"] | undefined = self.wcFlags
+      // Code without types can pass any queue, and the struct of another one ends before the functions of a poll.
+      if (wcFlags === undefined) return Effect.fail(notExtended())
+      let left = self.cqe
+      return self.context.verbs.startPoll(pointer, wcFlags, (completion) => each(completion) && --left > 0)
+    }),
     (count) => count === 0 ? Effect.void : countPoll
   )
 
 // -----------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------
+
+const notExtended = () =>
+  new VerbsError({
+    call: "ibv_start_poll",
+    reason: NativeReason.fromErrno(Errno.numberOf("EINVAL")),
+    input: {},
+    hint: "The queue was not made by makeExtended"
+  })
 
 const countPoll = Effect.map(Ledger.Ledger, (ledger) => ledger.bracketed(["ibv_start_poll", "ibv_end_poll"]))
 

@@ -4,6 +4,8 @@
  * @since 0.1.0
  */
 import * as CreationSite from "@effect-rdma/core/CreationSite"
+import * as Errno from "@effect-rdma/core/Errno"
+import * as NativeReason from "@effect-rdma/core/NativeReason"
 import type * as Pointer from "@effect-rdma/core/Pointer"
 import * as Resource from "@effect-rdma/core/Resource"
 import * as Effect from "effect/Effect"
@@ -11,7 +13,7 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type * as DeviceContext from "./DeviceContext.ts"
 import * as MemoryAttributes from "./MemoryAttributes.ts"
-import type { VerbsError } from "./VerbsError.ts"
+import { VerbsError } from "./VerbsError.ts"
 
 /**
  * Memory of the device, which a region makes usable for work requests. `length` is `undefined` when it was imported.
@@ -80,8 +82,8 @@ export const import_ = (
 export { import_ as import }
 
 /**
- * Copies bytes to an offset of the device memory: `ibv_memcpy_to_dm`. Blocks for the copy over PCIe. Fails with `EFAULT` or
- * `EINVAL` when they do not fit; mlx5 wants the offset and the length to be multiples of 4.
+ * Copies bytes to an offset of the device memory: `ibv_memcpy_to_dm`. Blocks for the copy over PCIe. Fails with `EFAULT`
+ * when they do not fit, before the call where the length is known; mlx5 wants the offset and the length to be multiples of 4.
  *
  * @category combinators
  * @since 0.1.0
@@ -93,7 +95,12 @@ export const memcpyTo = (
 ): Effect.Effect<void, VerbsError | Schema.SchemaError> =>
   Effect.flatMap(
     Schema.decodeEffect(MemoryAttributes.Offset)(offset),
-    (offset) => Resource.use(self, (pointer) => self.context.verbs.memcpyToDm(pointer, BigInt(offset), bytes))
+    (offset) =>
+      Resource.use(self, (pointer) =>
+        Effect.andThen(
+          ensureWithin("ibv_memcpy_to_dm", self, offset, bytes.length),
+          self.context.verbs.memcpyToDm(pointer, BigInt(offset), bytes)
+        ))
   )
 
 /**
@@ -113,12 +120,34 @@ export const memcpyFrom = (
       Schema.decodeEffect(MemoryAttributes.Length)(length)
     ]),
     ([offset, length]) =>
-      Resource.use(self, (pointer) => self.context.verbs.memcpyFromDm(pointer, BigInt(offset), length))
+      Resource.use(self, (pointer) =>
+        Effect.andThen(
+          ensureWithin("ibv_memcpy_from_dm", self, offset, length),
+          self.context.verbs.memcpyFromDm(pointer, BigInt(offset), length)
+        ))
   )
 
 // -----------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------
+
+/** The length of an import is known to the provider alone. */
+const ensureWithin = (
+  call: string,
+  { length: size }: DeviceMemory,
+  offset: number,
+  length: number
+): Effect.Effect<void, VerbsError> =>
+  size === undefined || offset + length <= size
+    ? Effect.void
+    : Effect.fail(
+      new VerbsError({
+        call,
+        reason: NativeReason.fromErrno(Errno.numberOf("EFAULT")),
+        input: { offset, length },
+        hint: `The device memory has ${size} bytes`
+      })
+    )
 
 const make = (
   context: DeviceContext.DeviceContext,

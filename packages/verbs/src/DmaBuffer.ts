@@ -57,6 +57,7 @@ export const alloc = (
         }),
         release: (buf) =>
           Effect.suspend(() => {
+            if (OwnedMemory.isPinned(bytes.buffer)) return Effect.void
             if (bytes.buffer.detached) throw new TypeError("the buffer was transferred away; it is not freed")
             bytes.buffer.transfer(0)
             return freeBuf(buf)

@@ -145,6 +145,18 @@ export const markAsOurs = (buffer: ArrayBuffer): void => {
   ours.add(buffer)
 }
 
+// One that cannot be detached and that we did not mark: the memory of WebAssembly, or marked by somebody else, who could
+// have marked just that. The length is one that no buffer can have, so nothing is transferred.
+const isDetachable = (buffer: ArrayBuffer): boolean => {
+  if (ours.has(buffer)) return true
+  try {
+    buffer.transfer(Number.MAX_SAFE_INTEGER)
+    return true
+  } catch (cause) {
+    return cause instanceof RangeError
+  }
+}
+
 const isOfPool = (bytes: Uint8Array, buffer: ArrayBuffer): boolean =>
   buffer.byteLength === Buffer.poolSize && bytes.length < buffer.byteLength && !ours.has(buffer) &&
   isMarkedAsUntransferable(buffer)
@@ -155,9 +167,9 @@ const isOfPool = (bytes: Uint8Array, buffer: ArrayBuffer): boolean =>
  * - a `SharedArrayBuffer`, because other threads could write to memory that a device reads, unseen by this library;
  * - a resizable buffer, because shrinking it takes pages away under the device;
  * - a slice of the pool that Node cuts small buffers from (`Buffer.from("…")`), because unrelated data shares its
- *   pages: use `Buffer.alloc`, or `MemoryRegion.alloc` for pages of its own.
- *
- * The buffer of a `WebAssembly.Memory` cannot be told from another one; do not register it, since `grow` detaches it.
+ *   pages: use `Buffer.alloc`, or `MemoryRegion.alloc` for pages of its own;
+ * - a buffer that can be detached only by its maker: that of a `WebAssembly.Memory`, which `grow` takes away, and one that
+ *   somebody else marked as untransferable.
  *
  * @category schemas
  * @since 0.1.0
@@ -167,5 +179,6 @@ export const Bytes = Schema.Uint8Array.check(Schema.makeFilter((bytes: Uint8Arra
   if (!(buffer instanceof ArrayBuffer)) return "a SharedArrayBuffer cannot be lent to a device: its bytes are shared"
   if (buffer.resizable) return "a resizable buffer cannot be lent to a device: its bytes do not stay in place"
   if (buffer.detached || bytes.length === 0) return "no bytes: at least one is needed"
-  return !isOfPool(bytes, buffer) || "a slice of Node's buffer pool cannot be lent to a device: use Buffer.alloc"
+  if (isOfPool(bytes, buffer)) return "a slice of Node's buffer pool cannot be lent to a device: use Buffer.alloc"
+  return isDetachable(buffer) || "a buffer that only its maker can detach cannot be lent to a device"
 }))

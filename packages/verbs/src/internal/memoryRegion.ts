@@ -78,9 +78,16 @@ export const make = (
       release: (raw) =>
         isImport
           ? context.verbs.unimportMr(raw.mr)
-          // When this fails, the pages stay mapped: the device may still use them. That goes for EIO too, which a device
-          // that is still there can cause as well.
-          : Effect.map(context.verbs.deregMr(raw.mr), () => raw.mapping?.unmap()),
+          : Effect.mapBoth(context.verbs.deregMr(raw.mr), {
+            onSuccess: () => {
+              if (raw.mapping !== undefined && !OwnedMemory.isPinned(raw.mapping.bytes.buffer)) raw.mapping.unmap()
+            },
+            onFailure: (error) => {
+              // A device that is still there can cause EIO as well, and nobody tries again after it.
+              if (error.reason._tag === "EIO") { for (const { buffer } of raw.lent) OwnedMemory.pin(buffer) }
+              return error
+            }
+          }),
       fields: ({ mapping }, self) => {
         if (mapping !== undefined) OwnedMemory.own(mapping.bytes.buffer, self)
         return {

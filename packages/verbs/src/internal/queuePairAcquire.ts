@@ -56,6 +56,16 @@ const ensureQueues = (
     : Effect.fail(Path.invalid(call, { qpType }, `A queue pair of this type needs a ${missing.join(" and a ")}`))
 }
 
+/** A provider follows the domain that it expects without a look: the wrong kind would be the end of the process. */
+const ensureOwner = (
+  call: string,
+  qpType: QueuePairType.QueuePairType,
+  { kind }: ProtectionDomain.AnyDomain | XrcDomain.XrcDomain
+): Effect.Effect<void, VerbsError> =>
+  (qpType === "xrcRecv") === (kind === "XrcDomain")
+    ? Effect.void
+    : Effect.fail(Path.invalid(call, { qpType, kind }, "Only the receiving side of XRC is made in an XRC domain"))
+
 interface Acquisition<Type extends QueuePairType.QueuePairType> {
   readonly pair: readonly [acquire: string, release: string]
   readonly site: CreationSite.CreationSite | undefined
@@ -82,7 +92,10 @@ export const acquire = <Type extends QueuePairType.QueuePairType>(
       goneWithDevice: true,
       acquire: Effect.andThen(
         Effect.andThen(
-          ensureQueues(pair[0], fields.qpType, queues, others.length > 0),
+          Effect.andThen(
+            ensureOwner(pair[0], fields.qpType, owner),
+            ensureQueues(pair[0], fields.qpType, queues, others.length > 0)
+          ),
           Effect.forEach(needed, (handle) => DeviceContext.ensureSame(pair[0], owner, handle), { discard: true })
         ),
         Effect.suspend(() =>

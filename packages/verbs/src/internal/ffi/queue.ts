@@ -228,5 +228,5 @@ const withKey = <A>(
     if (key === undefined || key.length === 0) return run(0n)
     const memory = NativeMemory.map(key.length)
     memory.bytes.set(key)
-    return Effect.ensuring(run(memory.address), Effect.sync(() => memory.unmap()))
+    return Effect.ensuring(Effect.suspend(() => run(memory.address)), Effect.sync(() => memory.unmap()))
   })
