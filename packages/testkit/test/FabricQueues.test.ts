@@ -7,6 +7,7 @@ import * as Fabric from "@effect-rdma/testkit/Fabric"
 import * as Faults from "@effect-rdma/testkit/Faults"
 import * as LeakCheck from "@effect-rdma/testkit/LeakCheck"
 import * as Topology from "@effect-rdma/testkit/Topology"
+import * as AddressHandle from "@effect-rdma/verbs/AddressHandle"
 import * as CompletionQueue from "@effect-rdma/verbs/CompletionQueue"
 import * as DeviceContext from "@effect-rdma/verbs/DeviceContext"
 import * as MulticastAttachment from "@effect-rdma/verbs/MulticastAttachment"
@@ -317,10 +318,10 @@ describe("Fabric: queues", () => {
 
     it.effect("data in front of a batch's first request", () =>
       Effect.gen(function*() {
-        const { domain, queues } = yield* opened("rxe0")
+        const { domain, queues, verbs } = yield* opened("rxe0")
         const self = yield* QueuePair.makeExtended(domain, { qpType: "ud", ...queues, sendOpsFlags: ["send"] })
         yield* assertMisuse(
-          SendBatch.post(self, (batch) => batch.setInlineData(new Uint8Array(1))),
+          verbs.wrComplete(raw(self), (batch) => batch.setInlineData(new Uint8Array(1))),
           "ibv_wr_set_inline_data",
           /no request/
         )
@@ -380,7 +381,12 @@ describe("Fabric: queues", () => {
       yield* QueuePair.toInit(self, { portNum: 1, qkey: 1 })
       yield* QueuePair.toRtr(self, {})
       yield* QueuePair.toRts(self, { sqPsn: 1 })
-      yield* SendBatch.post(self, (batch) => batch.send({ wrId: 1n }))
+      const to = yield* AddressHandle.make(domain, loop)
+      yield* SendBatch.post(self, (batch) => {
+        batch.send({ wrId: 1n })
+        batch.setUdAddr(to, 1, 1)
+        batch.setSgeList([])
+      })
     })
 
     it.effect("the program itself succeeds and leaves nothing", () =>

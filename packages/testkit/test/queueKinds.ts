@@ -1,6 +1,7 @@
 /** The kinds of queues in the random programs of `lifetimes.test.ts`. */
 import type { Fabric } from "@effect-rdma/testkit"
 import {
+  AddressHandle,
   CompletionQueue,
   DeviceContext,
   MulticastAttachment,
@@ -115,7 +116,13 @@ export const makeQueue = (
         yield* QueuePair.toInit(self, { portNum: 1, qkey: 1 })
         yield* QueuePair.toRtr(self, {})
         yield* QueuePair.toRts(self, { sqPsn: 1 })
-        return yield* SendBatch.post(self, (batch) => batch.send({ wrId: 1n }))
+        const way = context.name === "mlx5_0" ? { dlid: 1 } : { grh: { dgid: "::ffff:10.0.0.1", sgidIndex: 1 } }
+        const to = yield* AddressHandle.make(domain, { portNum: 1, ...way })
+        return yield* SendBatch.post(self, (batch) => {
+          batch.send({ wrId: 1n })
+          batch.setUdAddr(to, 1, 1)
+          batch.setSgeList([])
+        })
       }
       case "XrcQueuePair":
         world.receivers.push(yield* QueuePair.makeExtended(yield* xrcDomain, { qpType: "xrcRecv" }))

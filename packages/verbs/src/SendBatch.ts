@@ -9,21 +9,40 @@ import * as Ledger from "@effect-rdma/core/Ledger"
 import * as NativeReason from "@effect-rdma/core/NativeReason"
 import * as Resource from "@effect-rdma/core/Resource"
 import * as Effect from "effect/Effect"
+import type * as AccessFlags from "./AccessFlags.ts"
 import type * as AddressHandle from "./AddressHandle.ts"
+import type * as DeviceContext from "./DeviceContext.ts"
+import type * as MemoryRegion from "./MemoryRegion.ts"
+import type * as MemoryWindow from "./MemoryWindow.ts"
 import type * as SeamBatch from "./operations/SendBatch.ts"
 import type * as QueuePair from "./QueuePair.ts"
 import type * as QueuePairInitAttributes from "./QueuePairInitAttributes.ts"
+import type * as QueuePairType from "./QueuePairType.ts"
 import { VerbsError } from "./VerbsError.ts"
 
 /**
  * Builds requests. Each begins with a call of the first kind (`send`, `rdmaWrite`, …) and is completed by those that set
- * its data and, on UD, its address.
+ * its data and its address: one of `setSge`, `setSgeList` and, for sends and writes, `setInlineData`; on UD `setUdAddr`, on
+ * XRC `setXrcSrqn`. `flush`, `localInv`, `bindMw` and `atomicWrite` take no data, `localInv` and `bindMw` no address.
+ *
+ * Whatever it refuses aborts the batch. Once the batch has ended it refuses everything.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Builder extends Omit<SeamBatch.Builder, "setUdAddr"> {
+export interface Builder extends Omit<SeamBatch.Builder, "setUdAddr" | "bindMw"> {
   readonly setUdAddr: (to: AddressHandle.AddressHandle, remoteQpn: number, remoteQkey: number) => void
+  readonly bindMw: (
+    request: SeamBatch.Request,
+    window: MemoryWindow.MemoryWindow,
+    rkey: number,
+    bind: {
+      readonly mr: MemoryRegion.MemoryRegion
+      readonly addr: bigint
+      readonly length: bigint
+      readonly access: AccessFlags.AccessFlags
+    }
+  ) => void
 }
 
 /**
@@ -33,6 +52,10 @@ export interface Builder extends Omit<SeamBatch.Builder, "setUdAddr"> {
  *
  * The queue pair must have been made with `sendOpsFlags`. `EOPNOTSUPP` for a request that these do not name, `ENOMEM` when the
  * send queue has no room for the batch, `EINVAL` for a request with too many pieces, or before RTS where the kernel looks.
+ *
+ * What C would not survive fails before it gets there: `EINVAL` for a request that lacks data or an address or has them
+ * twice, for a number beyond its range, for handles of another device, and when `build` returns anything, such as a
+ * promise; `EBUSY` inside of `build` of the same queue pair.
  *
  * ```ts
  * import { SendBatch } from "@effect-rdma/verbs"
@@ -54,9 +77,14 @@ export const post = (
 ): Effect.Effect<void, VerbsError> =>
   Effect.flatMap(Ledger.Ledger, (ledger) =>
     Resource.use(self, (qp) => {
-      if (self.sendOpsFlags.length === 0) return Effect.fail(refused("ibv_wr_start", "sendOpsFlags"))
+      if (self.sendOpsFlags.length === 0) return Effect.fail(notAsked("ibv_wr_start", "sendOpsFlags"))
+      if (building.has(self[Resource.TypeId])) {
+        return Effect.fail(
+          refused("ibv_wr_start", "EBUSY", "A batch of the queue pair is being built: C would wait for ever")
+        )
+      }
       return Effect.tap(
-        self.context.verbs.wrComplete(qp, (builder) => build(scoped(builder, self.sendOpsFlags))),
+        self.context.verbs.wrComplete(qp, (builder) => run(self, builder, build)),
         () => Effect.sync(() => ledger.bracketed(["ibv_wr_start", "ibv_wr_complete"]))
       )
     }))
@@ -65,43 +93,238 @@ export const post = (
 // internal
 // -----------------------------------------------------------------------------
 
-type Operation = QueuePairInitAttributes.SendOperation
+/** The queue pairs whose send queue is locked. */
+const building = new WeakSet<object>()
 
-const refused = (call: string, flag: string): VerbsError =>
-  new VerbsError({
-    call,
-    reason: NativeReason.fromErrno(Errno.numberOf("EOPNOTSUPP")),
-    input: {},
-    hint: `The queue pair must be made with ${flag}`
-  })
+const refused = (
+  call: string,
+  errno: "EINVAL" | "EBUSY" | "EOPNOTSUPP",
+  hint: string,
+  input: VerbsError["input"] = {}
+): VerbsError => new VerbsError({ call, reason: NativeReason.fromErrno(Errno.numberOf(errno)), input, hint })
 
-// The slots of kinds that were not asked for hold anything: only what was is let through.
-const scoped = (builder: SeamBatch.Builder, flags: ReadonlyArray<Operation>): Builder => {
-  const asked = <Arguments extends ReadonlyArray<unknown>>(
+const notAsked = (call: string, flag: string): VerbsError =>
+  refused(call, "EOPNOTSUPP", `The queue pair must be made with ${flag}`)
+
+/** Whatever it throws aborts the batch. */
+const run = (self: QueuePair.QueuePair, builder: SeamBatch.Builder, build: (batch: Builder) => unknown): void => {
+  const guard = guardOf(self, builder)
+  building.add(self[Resource.TypeId])
+  try {
+    const returned = build(guard.builder)
+    if (returned !== undefined) {
+      // Its builder has ended: that it fails is told here already.
+      if (returned instanceof Promise) returned.catch(() => {})
+      throw refused("ibv_wr_start", "EINVAL", "build must be synchronous and return nothing")
+    }
+    guard.ensureComplete()
+  } finally {
+    guard.end()
+    building.delete(self[Resource.TypeId])
+  }
+}
+
+type Part = "data" | "address"
+
+interface Operation {
+  readonly call: string
+  /** The slots of kinds that were not asked for hold anything: only what was is let through. */
+  readonly flag: QueuePairInitAttributes.SendOperation
+  readonly data: "none" | "sge" | "sgeOrInline"
+  readonly isLocal?: boolean
+}
+
+const operations = {
+  send: { call: "ibv_wr_send", flag: "send", data: "sgeOrInline" },
+  sendImm: { call: "ibv_wr_send_imm", flag: "sendWithImm", data: "sgeOrInline" },
+  sendInv: { call: "ibv_wr_send_inv", flag: "sendWithInv", data: "sgeOrInline" },
+  sendTso: { call: "ibv_wr_send_tso", flag: "tso", data: "sge" },
+  rdmaWrite: { call: "ibv_wr_rdma_write", flag: "rdmaWrite", data: "sgeOrInline" },
+  rdmaWriteImm: { call: "ibv_wr_rdma_write_imm", flag: "rdmaWriteWithImm", data: "sgeOrInline" },
+  rdmaRead: { call: "ibv_wr_rdma_read", flag: "rdmaRead", data: "sge" },
+  atomicCmpSwp: { call: "ibv_wr_atomic_cmp_swp", flag: "atomicCmpAndSwp", data: "sge" },
+  atomicFetchAdd: { call: "ibv_wr_atomic_fetch_add", flag: "atomicFetchAndAdd", data: "sge" },
+  atomicWrite: { call: "ibv_wr_atomic_write", flag: "atomicWrite", data: "none" },
+  flush: { call: "ibv_wr_flush", flag: "flush", data: "none" },
+  localInv: { call: "ibv_wr_local_inv", flag: "localInv", data: "none", isLocal: true },
+  bindMw: { call: "ibv_wr_bind_mw", flag: "bindMw", data: "none", isLocal: true }
+} as const satisfies { readonly [Name in keyof Builder]?: Operation }
+
+/** Which types of queue pairs need an address with each request, and who sets it. */
+const addressed: { readonly [Type in QueuePairType.QueuePairType]?: string } = {
+  ud: "ibv_wr_set_ud_addr",
+  xrcSend: "ibv_wr_set_xrc_srqn"
+}
+
+/** The bits of a number in C and the number: what is called from JS truncates silently. */
+type Numbers = Readonly<Record<string, readonly [bits: number, value: number | bigint]>>
+
+const ensureInRange = (call: string, numbers: Numbers): void => {
+  for (const [name, [bits, value]] of Object.entries(numbers)) {
+    const isInRange = bits === 64
+      ? typeof value === "bigint" && BigInt.asUintN(64, value) === value
+      : Number.isInteger(value) && value >= 0 && value < 2 ** bits
+    if (isInRange) continue
+    const kind = bits === 64 ? "a bigint" : "an integer"
+    throw refused(call, "EINVAL", `${name} must be ${kind} of ${bits} bits without a sign`, { [name]: String(value) })
+  }
+}
+
+const ofRemote = ({ remoteAddr, rkey }: SeamBatch.Remote): Numbers => ({
+  rkey: [32, rkey],
+  remoteAddr: [64, remoteAddr]
+})
+
+const ensureSameDevice = (
+  call: string,
+  { context }: QueuePair.QueuePair,
+  other: Resource.Any & { readonly context: DeviceContext.DeviceContext }
+): void => {
+  const isSame = other.context.verbs === context.verbs && Resource.raw(other.context) === Resource.raw(context)
+  if (isSame) return
+  throw refused(call, "EINVAL", "It must be of the device context of the queue pair", { given: Resource.nameOf(other) })
+}
+
+const ensurePiece = (call: string) => ({ addr, length, lkey }: SeamBatch.Piece): void =>
+  ensureInRange(call, { addr: [64, addr], length: [32, length], lkey: [32, lkey] })
+
+/** The builder that lets through only what C survives, and what tells it that the batch ends. */
+const guardOf = (self: QueuePair.QueuePair, native: SeamBatch.Builder) => {
+  let hasEnded = false
+  const failures: Array<unknown> = []
+  let pending: (Operation & { readonly needs: Set<Part> }) | undefined
+
+  const ensureComplete = (): void => {
+    // Also what `build` caught.
+    if (failures.length > 0) throw failures[0]
+    if (pending === undefined || pending.needs.size === 0) return
+    const needs = Array.from(pending.needs).join(" and ")
+    throw refused(pending.call, "EINVAL", `The request still needs its ${needs}`, { needs })
+  }
+
+  const member =
+    <A extends ReadonlyArray<unknown>>(call: string, body: (...values: A) => void) => (...values: A): void => {
+      if (hasEnded) throw refused(call, "EINVAL", "The batch has ended")
+      try {
+        body(...values)
+      } catch (thrown) {
+        failures.push(thrown)
+        throw thrown
+      }
+    }
+
+  const begins = <A extends ReadonlyArray<unknown>>(
     operation: Operation,
-    call: string,
-    run: (...values: Arguments) => void
+    numbersOf: (...values: A) => Numbers,
+    begin: (request: SeamBatch.Request, ...values: A) => void
   ) =>
-  (...values: Arguments): void => {
-    if (!flags.includes(operation)) throw refused(call, `${operation} among its sendOpsFlags`)
-    run(...values)
+    member(operation.call, (request: SeamBatch.Request, ...values: A) => {
+      const { call, data, flag, isLocal = false } = operation
+      if (!self.sendOpsFlags.includes(flag)) throw notAsked(call, `${flag} among its sendOpsFlags`)
+      ensureComplete()
+      ensureInRange(call, { wrId: [64, request.wrId], ...numbersOf(...values) })
+      begin(request, ...values)
+      const needs = new Set<Part>()
+      if (data !== "none") needs.add("data")
+      if (!isLocal && addressed[self.qpType] !== undefined) needs.add("address")
+      pending = { ...operation, needs }
+    })
+
+  const sets = <A extends ReadonlyArray<unknown>>(
+    call: string,
+    part: Part,
+    ensure: (...values: A) => void,
+    set: (...values: A) => void
+  ) =>
+    member(call, (...values: A) => {
+      if (part === "address" && addressed[self.qpType] !== call) {
+        throw refused(call, "EINVAL", "The queue pair has no such addresses", { qpType: self.qpType })
+      }
+      if (pending === undefined) throw refused(call, "EINVAL", "No request has been begun")
+      const input = { request: pending.call }
+      if (!pending.needs.has(part)) throw refused(call, "EINVAL", `The request takes no more ${part}`, input)
+      if (call === "ibv_wr_set_inline_data" && pending.data !== "sgeOrInline") {
+        throw refused(call, "EINVAL", "The request takes no inline data", input)
+      }
+      ensure(...values)
+      set(...values)
+      pending.needs.delete(part)
+    })
+
+  const builder: Builder = {
+    send: begins(operations.send, () => ({}), native.send),
+    sendImm: begins(operations.sendImm, (immData) => ({ immData: [32, immData] }), native.sendImm),
+    sendInv: begins(operations.sendInv, (rkey) => ({ invalidateRkey: [32, rkey] }), native.sendInv),
+    sendTso: begins(
+      operations.sendTso,
+      (header, mss) => ({ "header.length": [16, header.length], mss: [16, mss] }),
+      native.sendTso
+    ),
+    rdmaWrite: begins(operations.rdmaWrite, ofRemote, native.rdmaWrite),
+    rdmaWriteImm: begins(
+      operations.rdmaWriteImm,
+      (to, immData) => ({ ...ofRemote(to), immData: [32, immData] }),
+      native.rdmaWriteImm
+    ),
+    rdmaRead: begins(operations.rdmaRead, ofRemote, native.rdmaRead),
+    atomicCmpSwp: begins(
+      operations.atomicCmpSwp,
+      (to, compare, swap) => ({ ...ofRemote(to), compare: [64, compare], swap: [64, swap] }),
+      native.atomicCmpSwp
+    ),
+    atomicFetchAdd: begins(
+      operations.atomicFetchAdd,
+      (to, add) => ({ ...ofRemote(to), add: [64, add] }),
+      native.atomicFetchAdd
+    ),
+    atomicWrite: begins(
+      operations.atomicWrite,
+      (to: SeamBatch.Remote, _bytes: Uint8Array) => ofRemote(to),
+      (request, to, bytes) => {
+        if (bytes.length !== 8) {
+          throw refused("ibv_wr_atomic_write", "EINVAL", "An atomic write has 8 bytes", { length: bytes.length })
+        }
+        native.atomicWrite(request, to, bytes)
+      }
+    ),
+    flush: begins(operations.flush, (to, length) => ({ ...ofRemote(to), length: [64, length] }), native.flush),
+    localInv: begins(operations.localInv, (rkey) => ({ invalidateRkey: [32, rkey] }), native.localInv),
+    bindMw: begins(
+      operations.bindMw,
+      (_window, rkey, { addr, length }) => ({ rkey: [32, rkey], addr: [64, addr], length: [64, length] }),
+      (request, window, rkey, { mr, ...bind }: Parameters<Builder["bindMw"]>[3]) => {
+        ensureSameDevice("ibv_wr_bind_mw", self, window)
+        ensureSameDevice("ibv_wr_bind_mw", self, mr)
+        native.bindMw(request, Resource.raw(window), rkey, { ...bind, mr: Resource.raw(mr).mr })
+      }
+    ),
+    setUdAddr: sets(
+      "ibv_wr_set_ud_addr",
+      "address",
+      (to: AddressHandle.AddressHandle, remoteQpn: number, remoteQkey: number) => {
+        ensureInRange("ibv_wr_set_ud_addr", { remoteQpn: [24, remoteQpn], remoteQkey: [32, remoteQkey] })
+        ensureSameDevice("ibv_wr_set_ud_addr", self, to)
+      },
+      (to, remoteQpn, remoteQkey) =>
+        native.setUdAddr(Resource.raw(to), Identifier.Qpn.make(remoteQpn), Identifier.QKey.make(remoteQkey))
+    ),
+    setXrcSrqn: sets(
+      "ibv_wr_set_xrc_srqn",
+      "address",
+      (remoteSrqn) => ensureInRange("ibv_wr_set_xrc_srqn", { remoteSrqn: [32, remoteSrqn] }),
+      native.setXrcSrqn
+    ),
+    setSge: sets("ibv_wr_set_sge", "data", ensurePiece("ibv_wr_set_sge"), native.setSge),
+    setSgeList: sets(
+      "ibv_wr_set_sge_list",
+      "data",
+      (pieces) => pieces.forEach(ensurePiece("ibv_wr_set_sge_list")),
+      native.setSgeList
+    ),
+    setInlineData: sets("ibv_wr_set_inline_data", "data", (_bytes: Uint8Array) => {}, native.setInlineData)
   }
-  return {
-    ...builder,
-    send: asked("send", "ibv_wr_send", builder.send),
-    sendImm: asked("sendWithImm", "ibv_wr_send_imm", builder.sendImm),
-    sendInv: asked("sendWithInv", "ibv_wr_send_inv", builder.sendInv),
-    sendTso: asked("tso", "ibv_wr_send_tso", builder.sendTso),
-    rdmaWrite: asked("rdmaWrite", "ibv_wr_rdma_write", builder.rdmaWrite),
-    rdmaWriteImm: asked("rdmaWriteWithImm", "ibv_wr_rdma_write_imm", builder.rdmaWriteImm),
-    rdmaRead: asked("rdmaRead", "ibv_wr_rdma_read", builder.rdmaRead),
-    atomicCmpSwp: asked("atomicCmpAndSwp", "ibv_wr_atomic_cmp_swp", builder.atomicCmpSwp),
-    atomicFetchAdd: asked("atomicFetchAndAdd", "ibv_wr_atomic_fetch_add", builder.atomicFetchAdd),
-    atomicWrite: asked("atomicWrite", "ibv_wr_atomic_write", builder.atomicWrite),
-    flush: asked("flush", "ibv_wr_flush", builder.flush),
-    localInv: asked("localInv", "ibv_wr_local_inv", builder.localInv),
-    bindMw: asked("bindMw", "ibv_wr_bind_mw", builder.bindMw),
-    setUdAddr: (to, remoteQpn, remoteQkey) =>
-      builder.setUdAddr(Resource.raw(to), Identifier.Qpn.make(remoteQpn), Identifier.QKey.make(remoteQkey))
+  const end = (): void => {
+    hasEnded = true
   }
+  return { builder, ensureComplete, end }
 }

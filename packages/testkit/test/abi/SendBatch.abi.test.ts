@@ -1,12 +1,13 @@
 /**
  * Batches of sends on the echo provider: what each builder gives C, and that a batch ends by exactly one call.
  */
-import * as Pointer from "@effect-rdma/core/Pointer"
 import * as Resource from "@effect-rdma/core/Resource"
 import * as Lane from "@effect-rdma/testkit/conformance/Lane"
 import * as AddressHandle from "@effect-rdma/verbs/AddressHandle"
 import * as CompletionQueue from "@effect-rdma/verbs/CompletionQueue"
 import * as DeviceContext from "@effect-rdma/verbs/DeviceContext"
+import * as MemoryRegion from "@effect-rdma/verbs/MemoryRegion"
+import * as MemoryWindow from "@effect-rdma/verbs/MemoryWindow"
 import * as ProtectionDomain from "@effect-rdma/verbs/ProtectionDomain"
 import * as QueuePair from "@effect-rdma/verbs/QueuePair"
 import * as QueuePairInitAttributes from "@effect-rdma/verbs/QueuePairInitAttributes"
@@ -23,6 +24,8 @@ const names = (calls: ReadonlyArray<Echo.Report>) => calls.map(({ op }) => op)
 const address = (handle: Resource.Resource<string, bigint>) => String(Resource.raw(handle))
 
 const request = (op: string, id: bigint | number, flags = 0) => ({ op, wr_id: String(id), wr_flags: String(flags) })
+
+const isSetter = ({ op }: Echo.Report) => String(op).startsWith("wr_set_")
 
 describe.skipIf(Compiler.missing !== undefined)("batches of sends of libibverbs", () => {
   const lane = Echo.lane()
@@ -51,34 +54,51 @@ describe.skipIf(Compiler.missing !== undefined)("batches of sends of libibverbs"
 
   test("every builder gives C what it was given", () =>
     Effect.gen(function*() {
-      const { ah, self } = yield* extended()
+      const { ah, domain, self } = yield* extended()
       const remote = { rkey: 0xffff_fffe, remoteAddr: 0xfedc_ba98_7654_3210n }
       const to = { rkey: "4294967294", remote_addr: String(0xfedc_ba98_7654_3210n) }
       const large = 0xffff_ffff_ffff_fff0n
+      const mr = yield* MemoryRegion.alloc(domain, { length: 64 })
+      const window = yield* MemoryWindow.alloc(domain, 2)
+      echo().calls()
+      const piece = { addr: large, length: 0xffff_fffa, lkey: 0xffff_fff9 }
       yield* SendBatch.post(self, (batch) => {
+        const completed = (setData: () => void = () => batch.setSge(piece)) => {
+          batch.setUdAddr(ah, 0xfffffe, 0xffff_fffb)
+          setData()
+        }
         batch.send({ wrId: large, flags: ["fence", "signaled", "solicited", "ipCsum"] })
+        completed(() => batch.setInlineData(Uint8Array.of(0xca, 0xfe)))
         batch.sendImm({ wrId: 2n }, 0x0102_0384)
+        completed(() =>
+          batch.setSgeList([{ addr: 1n, length: 2, lkey: 3 }, { addr: large, length: 5, lkey: 0xffff_fff8 }])
+        )
         batch.sendInv({ wrId: 3n, flags: ["signaled"] }, 0xffff_fffd)
+        completed()
         batch.sendTso({ wrId: 4n }, Uint8Array.of(9, 8, 7), 1500)
+        completed()
         batch.rdmaWrite({ wrId: 5n }, remote)
+        completed()
         batch.rdmaWriteImm({ wrId: 6n }, remote, 0x8403_0201)
+        completed()
         batch.rdmaRead({ wrId: 7n }, remote)
+        completed()
         batch.atomicCmpSwp({ wrId: 8n }, remote, large, large - 1n)
+        completed()
         batch.atomicFetchAdd({ wrId: 9n }, remote, large)
+        completed()
         batch.atomicWrite({ wrId: 10n }, remote, Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 255))
+        completed(() => {})
         batch.localInv({ wrId: 11n }, 0xffff_fffc)
-        batch.bindMw({ wrId: 12n }, Pointer.make<"ibv_mw">(0x1000n), 77, {
-          mr: Pointer.make<"ibv_mr">(0x2000n),
+        batch.bindMw({ wrId: 12n }, window, 77, {
+          mr,
           addr: large,
           length: large - 1n,
           access: ["remoteWrite", "zeroBased"]
         })
-        batch.setUdAddr(ah, 0xfffffe, 0xffff_fffb)
-        batch.setSge({ addr: large, length: 0xffff_fffa, lkey: 0xffff_fff9 })
-        batch.setSgeList([{ addr: 1n, length: 2, lkey: 3 }, { addr: large, length: 5, lkey: 0xffff_fff8 }])
-        batch.setInlineData(Uint8Array.of(0xca, 0xfe))
       })
-      assert.deepStrictEqual<object>(echo().calls(), [
+      const calls = echo().calls()
+      assert.deepStrictEqual<object>(calls.filter((call) => !isSetter(call)), [
         { op: "wr_start", qp: address(self) },
         request("wr_send", large, 1 | 2 | 4 | 16),
         { ...request("wr_send_imm", 2), imm_data: "01020384" },
@@ -93,19 +113,24 @@ describe.skipIf(Compiler.missing !== undefined)("batches of sends of libibverbs"
         { ...request("wr_local_inv", 11), invalidate_rkey: "4294967292" },
         {
           ...request("wr_bind_mw", 12),
-          mw: String(0x1000),
+          mw: address(window),
           rkey: "77",
-          mr: String(0x2000),
+          mr: String(Resource.raw(mr).mr),
           addr: String(large),
           length: String(large - 1n),
           mw_access_flags: "34"
         },
-        { op: "wr_set_ud_addr", ah: address(ah), remote_qpn: "16777214", remote_qkey: "4294967291" },
-        // Reported as C's signed 64 bits.
-        { op: "wr_set_sge", addr: String(BigInt.asIntN(64, large)), length: "4294967290", lkey: "4294967289" },
-        { op: "wr_set_sge_list", num_sge: "2", "sge[0]": "1 2 3", "sge[1]": `${large} 5 4294967288` },
-        { op: "wr_set_inline_data", data: "cafe", length: "2" },
         { op: "wr_complete", qp: address(self) }
+      ])
+      const addressed = { op: "wr_set_ud_addr", ah: address(ah), remote_qpn: "16777214", remote_qkey: "4294967291" }
+      assert.deepStrictEqual<object>(calls.filter(isSetter).slice(0, 6), [
+        addressed,
+        { op: "wr_set_inline_data", data: "cafe", length: "2" },
+        addressed,
+        { op: "wr_set_sge_list", num_sge: "2", "sge[0]": "1 2 3", "sge[1]": `${large} 5 4294967288` },
+        addressed,
+        // Reported as C's signed 64 bits.
+        { op: "wr_set_sge", addr: String(BigInt.asIntN(64, large)), length: "4294967290", lkey: "4294967289" }
       ])
     }))
 
@@ -115,6 +140,7 @@ describe.skipIf(Compiler.missing !== undefined)("batches of sends of libibverbs"
       yield* SendBatch.post(self, (batch) => {
         batch.send({ wrId: 1n })
         batch.setXrcSrqn(0xffff_fffe)
+        batch.setSgeList([])
       })
       assert.deepInclude(echo().calls()[2], { op: "wr_set_xrc_srqn", remote_srqn: "4294967294" })
     }))
@@ -143,12 +169,27 @@ describe.skipIf(Compiler.missing !== undefined)("batches of sends of libibverbs"
     Effect.gen(function*() {
       const { self } = yield* extended()
       const error = yield* Effect.flip(SendBatch.post(self, (batch) => {
-        batch.send({ wrId: 1n })
-        batch.setXrcSrqn(1)
+        batch.localInv({ wrId: 1n }, 1)
+        batch.flush({ wrId: 2n }, { rkey: 1, remoteAddr: 0n }, 1n, ["global"], "range")
       }))
-      assert.deepInclude<object>(error, { call: "ibv_wr_set_xrc_srqn" })
+      assert.deepInclude<object>(error, { call: "ibv_wr_flush" })
       assert.deepInclude(error.reason, { _tag: "EOPNOTSUPP" })
-      assert.deepStrictEqual(names(echo().calls()), ["wr_start", "wr_send", "wr_abort"])
+      assert.deepStrictEqual(names(echo().calls()), ["wr_start", "wr_local_inv", "wr_abort"])
+    }))
+
+  test("what is refused does not reach C, and the batch is aborted, even when the program goes on", () =>
+    Effect.gen(function*() {
+      const { self } = yield* extended("rc")
+      const error = yield* Effect.flip(SendBatch.post(self, (batch) => {
+        batch.localInv({ wrId: 1n }, 1)
+        try {
+          batch.localInv({ wrId: 2n }, 2 ** 32)
+        } catch {
+          // As a program may.
+        }
+      }))
+      assert.deepInclude(error.reason, { _tag: "EINVAL" })
+      assert.deepStrictEqual(names(echo().calls()), ["wr_start", "wr_local_inv", "wr_abort"])
     }))
 
   test("a batch ends by exactly one of complete and abort", () =>
@@ -162,10 +203,10 @@ describe.skipIf(Compiler.missing !== undefined)("batches of sends of libibverbs"
       assert.strictEqual(Exit.isFailure(thrown) && String(Cause.squash(thrown.cause)), "TypeError: stop")
       assert.deepStrictEqual(names(echo().calls()), ["wr_start", "wr_abort"])
       echo().script("wr_complete", { result: 12, errno: 1 })
-      const full = yield* Effect.flip(SendBatch.post(self, (batch) => batch.send({ wrId: 1n })))
+      const full = yield* Effect.flip(SendBatch.post(self, (batch) => batch.localInv({ wrId: 1n }, 1)))
       assert.deepInclude<object>(full, { call: "ibv_wr_complete" })
       assert.deepInclude(full.reason, { _tag: "ENOMEM" })
-      assert.deepStrictEqual(names(echo().calls()), ["wr_start", "wr_send", "wr_complete"])
+      assert.deepStrictEqual(names(echo().calls()), ["wr_start", "wr_local_inv", "wr_complete"])
     }))
 
   test("a plain queue pair has no batches in C either", () =>

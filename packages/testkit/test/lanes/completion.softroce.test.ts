@@ -1,5 +1,5 @@
 import * as CompletionConformance from "@effect-rdma/testkit/conformance/Completion"
-import { ProtectionDomain, QueuePair, SendBatch, Verbs } from "@effect-rdma/verbs"
+import { AddressHandle, ProtectionDomain, QueuePair, SendBatch, Verbs } from "@effect-rdma/verbs"
 import { describe } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { execFileSync } from "node:child_process"
@@ -39,7 +39,12 @@ const flush: CompletionConformance.CompletionLane["flush"] = (queue, wrId) =>
     })
     yield* QueuePair.toInit(queuePair, { pkeyIndex: 0, portNum: 1, qkey: 17 })
     yield* QueuePair.toErr(queuePair)
-    yield* SendBatch.post(queuePair, (batch) => batch.send({ wrId, flags: ["signaled"] }))
+    const to = yield* AddressHandle.make(domain, { portNum: 1, grh: { dgid: "::ffff:10.0.0.1", sgidIndex: 1 } })
+    yield* SendBatch.post(queuePair, (batch) => {
+      batch.send({ wrId, flags: ["signaled"] })
+      batch.setUdAddr(to, 1, 17)
+      batch.setSgeList([])
+    })
     yield* Effect.sleep("20 millis")
   })
 

@@ -82,7 +82,7 @@ export interface Builder {
     mw: Pointer.Pointer<"ibv_mw">,
     rkey: number,
     bind: {
-      readonly mr: Pointer.Pointer<"ibv_mr"> | undefined
+      readonly mr: Pointer.Pointer<"ibv_mr">
       readonly addr: bigint
       readonly length: bigint
       readonly access: AccessFlags.AccessFlags

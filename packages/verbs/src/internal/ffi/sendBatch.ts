@@ -178,7 +178,7 @@ const builder = (qp: bigint, view: DataView): SendBatch.Builder => {
     bindMw: (request, mw, rkey, { access, addr, length, mr }) => {
       const run = slotOf(view, "wrBindMw", ["pointer", "u32", "buffer"], "void")
       const bind = QueueLayout.MwBindInfo.allocate()
-      QueueLayout.MwBindInfo.write(bind, { mr: mr ?? 0n, addr, length, mwAccessFlags: AccessFlags.toNative(access) })
+      QueueLayout.MwBindInfo.write(bind, { mr, addr, length, mwAccessFlags: AccessFlags.toNative(access) })
       begin(request)
       run(qp, mw, rkey, bind)
     },
