@@ -90,6 +90,9 @@ describe("Fabric: queues", () => {
           xrcd: raw(xrcDomain)
         })
         yield* Effect.scoped(Effect.gen(function*() {
+          // @ts-expect-error code without types can pass the wrong kind of domain
+          const foreign = QueuePair.makeExtended(domain, { qpType: "xrcRecv", cap: {} })
+          yield* assertRefused(foreign, "ibv_create_qp_ex", "EINVAL")
           const other = yield* QueuePair.open(xrcDomain, self.qpNum)
           yield* verbs.destroyQp(self.qp)
           assert.strictEqual(yield* QueuePair.state(other), "reset")

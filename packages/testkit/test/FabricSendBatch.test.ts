@@ -13,27 +13,28 @@ import {
   type VerbsError
 } from "@effect-rdma/verbs"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, type Scope } from "effect"
+import { Cause, Effect, Exit, type Scope } from "effect"
 import { assertReason } from "../src/internal/conformance.ts"
 
 const run = (program: Effect.Effect<void, unknown, Fabric.Fabric | Fabric.Seams | Scope.Scope>) =>
   LeakCheck.check(program).pipe(Effect.provide(Fabric.layer))
 
+const optionsOf = (queue: CompletionQueue.CompletionQueue) => ({
+  sendCq: queue,
+  recvCq: queue,
+  cap: { maxSendWr: 4, maxSendSge: 2, maxInlineData: 8 },
+  sendOpsFlags: QueuePairInitAttributes.SendOperation.literals.filter((flag) =>
+    flag !== "flush" && flag !== "atomicWrite"
+  )
+})
+
 const setup = Effect.fnUntraced(function*(qpType: "rc" | "ud" | "xrcSend" = "rc") {
   const context = yield* DeviceContext.openByName("mlx5_0")
   const domain = yield* ProtectionDomain.alloc(context)
   const queue = yield* CompletionQueue.make(context, { cqe: 8 })
-  const self = yield* QueuePair.makeExtended(domain, {
-    qpType,
-    sendCq: queue,
-    recvCq: queue,
-    cap: { maxSendWr: 4, maxSendSge: 2, maxInlineData: 8 },
-    sendOpsFlags: QueuePairInitAttributes.SendOperation.literals.filter((flag) =>
-      flag !== "flush" && flag !== "atomicWrite"
-    )
-  })
+  const self = yield* QueuePair.makeExtended(domain, { qpType, ...optionsOf(queue) })
   const to = yield* AddressHandle.make(domain, { portNum: 1, dlid: 1 })
-  return { domain, self, to }
+  return { domain, queue, self, to }
 })
 
 const refuses = Effect.fnUntraced(function*(
@@ -89,15 +90,22 @@ describe("batches of the fabric", () => {
 
   it.effect("a batch inside of a batch of the same queue pair is EBUSY, and of another one it is posted", () =>
     run(Effect.gen(function*() {
-      const { self } = yield* setup()
+      const { domain, queue } = yield* setup()
+      const self = yield* QueuePair.makeExtended(domain, { qpType: "rc", ...optionsOf(queue) })
       const other = yield* setup()
+      const region = yield* MemoryRegion.alloc(domain, { length: 64, access: ["localWrite", "mwBind"] })
+      const window = yield* MemoryWindow.alloc(domain, 1)
       let inner: Exit.Exit<void, VerbsError.VerbsError> | undefined
+      let bound: Exit.Exit<void, unknown> | undefined
       yield* SendBatch.post(self, () => {
+        bound = Effect.runSyncExit(MemoryWindow.bind(window, self, { region, wrId: 1n, access: ["remoteRead"] }))
         inner = Effect.runSyncExit(SendBatch.post(self, () => assert.fail("the builder ran")))
         Effect.runSync(SendBatch.post(other.self, () => {}))
       })
       assert(inner !== undefined)
       assertReason(yield* Effect.flip(inner), "ibv_wr_start", "EBUSY")
+      assert(bound !== undefined && Exit.isFailure(bound))
+      assert.match(Cause.pretty(bound.cause), /ibv_bind_mw.*EBUSY/)
       yield* SendBatch.post(self, () => {})
     })))
 

@@ -107,8 +107,8 @@ export type BindOptions = typeof MemoryAttributes.Binding.Encoded & { readonly r
  * Fails before any call with `EINVAL` for a window of type 2, for handles of different devices, for what is not in the
  * region, and for a region without `mwBind`, or without `localWrite` where peers may write; with `EPERM` when region and
  * window are of different domains. `EINVAL` too for `zeroBased`, which no provider is known to take here, for a queue pair
- * that cannot bind and before RTS where the kernel looks; `ENOMEM` when the send queue is full; `EOPNOTSUPP` where the
- * provider has no windows, or cannot bind to such a region.
+ * that cannot bind and before RTS where the kernel looks; `ENOMEM` when the send queue is full; `EBUSY` while a batch of
+ * the queue pair is built; `EOPNOTSUPP` where the provider has no windows, or cannot bind to such a region.
  *
  * ```ts
  * import { MemoryRegion, MemoryWindow } from "@effect-rdma/verbs"

@@ -78,7 +78,7 @@ export const post = (
   Effect.flatMap(Ledger.Ledger, (ledger) =>
     Resource.use(self, (qp) => {
       if (self.sendOpsFlags.length === 0) return Effect.fail(notAsked("ibv_wr_start", "sendOpsFlags"))
-      if (building.has(self[Resource.TypeId])) {
+      if (isBuilding(self)) {
         return Effect.fail(
           refused("ibv_wr_start", "EBUSY", "A batch of the queue pair is being built: C would wait for ever")
         )
@@ -95,6 +95,13 @@ export const post = (
 
 /** The queue pairs whose send queue is locked. */
 const building = new WeakSet<object>()
+
+/**
+ * Whether a batch holds the lock of the send queue: whoever posts there now waits for ever.
+ *
+ * @internal
+ */
+export const isBuilding = (self: QueuePair.QueuePair): boolean => building.has(self[Resource.TypeId])
 
 const refused = (
   call: string,

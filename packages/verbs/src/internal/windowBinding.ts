@@ -13,6 +13,7 @@ import type * as MemoryAttributes from "../MemoryAttributes.ts"
 import type { MemoryRegion } from "../MemoryRegion.ts"
 import type { MemoryWindow } from "../MemoryWindow.ts"
 import type * as QueuePair from "../QueuePair.ts"
+import * as SendBatch from "../SendBatch.ts"
 import { VerbsError } from "../VerbsError.ts"
 
 type Binding = typeof MemoryAttributes.Binding.Type
@@ -92,13 +93,16 @@ const bindAlone = Effect.fnUntraced(function*(
           const input = { window: Resource.nameOf(self.domain), region: Resource.nameOf(region.domain) }
           return refused("EPERM", "The window and the region must be of one domain", input)
         }
+        if (SendBatch.isBuilding(queuePair)) {
+          return refused("EBUSY", "A batch of the queue pair is being built: C would wait for ever", {})
+        }
         const addr = region.address + BigInt(offset)
         return Effect.map(self.context.verbs.bindMw(qp, mw, { wrId, flags, mr, addr, length, access }), posted)
       })))
 })
 
 const refused = (
-  errno: "EINVAL" | "EPERM",
+  errno: "EBUSY" | "EINVAL" | "EPERM",
   hint: string,
   input: VerbsError["input"]
 ): Effect.Effect<never, VerbsError> =>
