@@ -5,8 +5,12 @@ import { join } from "node:path"
 export const runDemo = (
   ...args: ReadonlyArray<string>
 ): { readonly status: number | null; readonly output: string } => {
-  const { status, stderr, stdout } = spawnSync(process.execPath, [join(import.meta.dirname, "demo.ts"), ...args], {
+  const { error, signal, status, stderr, stdout } = spawnSync(process.execPath, [
+    join(import.meta.dirname, "demo.ts"),
+    ...args
+  ], {
     encoding: "utf8"
   })
-  return { status, output: stdout + stderr }
+  const end = status === null ? `no exit: ${error?.message ?? signal}\n` : ""
+  return { status, output: stdout + stderr + end }
 }
