@@ -3,11 +3,10 @@
  *
  * @since 0.1.0
  */
-import * as Errno from "@effect-rdma/core/Errno"
-import * as NativeReason from "@effect-rdma/core/NativeReason"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { VerbsError } from "./VerbsError.ts"
+import { refused } from "./internal/refused.ts"
+import type { VerbsError } from "./VerbsError.ts"
 
 /**
  * The bit of each flag in C.
@@ -106,11 +105,6 @@ export const fromNative = (mask: number): AccessFlags => all.filter((flag) => (m
 export const ensureAllowed = (call: string, flags: AccessFlags): Effect.Effect<void, VerbsError> =>
   !flags.includes("localWrite") && flags.some((flag) => flag === "remoteWrite" || flag === "remoteAtomic")
     ? Effect.fail(
-      new VerbsError({
-        call,
-        reason: NativeReason.fromErrno(Errno.numberOf("EINVAL")),
-        input: { access: flags.join(" ") },
-        hint: "remoteWrite and remoteAtomic need localWrite beside them"
-      })
+      refused(call, "EINVAL", "remoteWrite and remoteAtomic need localWrite beside them", { access: flags.join(" ") })
     )
     : Effect.void

@@ -4,9 +4,7 @@
  * @since 0.1.0
  */
 import * as CreationSite from "@effect-rdma/core/CreationSite"
-import * as Errno from "@effect-rdma/core/Errno"
 import * as Ledger from "@effect-rdma/core/Ledger"
-import * as NativeReason from "@effect-rdma/core/NativeReason"
 import type * as Pointer from "@effect-rdma/core/Pointer"
 import * as Resource from "@effect-rdma/core/Resource"
 import * as Effect from "effect/Effect"
@@ -16,10 +14,11 @@ import type * as CompletionChannel from "./CompletionChannel.ts"
 import * as CompletionQueueAttributes from "./CompletionQueueAttributes.ts"
 import * as DeviceContext from "./DeviceContext.ts"
 import type * as ExtendedCompletion from "./ExtendedCompletion.ts"
+import { refused } from "./internal/refused.ts"
 import type * as Completion from "./operations/Completion.ts"
 import type * as ParentDomain from "./ParentDomain.ts"
 import type * as ResourceDomain from "./ResourceDomain.ts"
-import { VerbsError } from "./VerbsError.ts"
+import type { VerbsError } from "./VerbsError.ts"
 
 /**
  * A completion queue: the work requests of queue pairs end here. `cqe` is the room that it was made with, at least what
@@ -241,13 +240,7 @@ export const pollExtended = (
 // internal
 // -----------------------------------------------------------------------------
 
-const notExtended = () =>
-  new VerbsError({
-    call: "ibv_start_poll",
-    reason: NativeReason.fromErrno(Errno.numberOf("EINVAL")),
-    input: {},
-    hint: "The queue was not made by makeExtended"
-  })
+const notExtended = () => refused("ibv_start_poll", "EINVAL", "The queue was not made by makeExtended", {})
 
 const countPoll = Effect.map(Ledger.Ledger, (ledger) => ledger.bracketed(["ibv_start_poll", "ibv_end_poll"]))
 
@@ -283,12 +276,12 @@ const partsOf = (
           return Effect.succeed(nothing)
         case "Experimental":
           return Effect.fail(
-            new VerbsError({
+            refused(
               call,
-              reason: NativeReason.fromErrno(Errno.numberOf("EOPNOTSUPP")),
-              input: { domain: Resource.nameOf(domain) },
-              hint: "A queue in an experimental resource domain is not supported: leave the domain out"
-            })
+              "EOPNOTSUPP",
+              "A queue in an experimental resource domain is not supported: leave the domain out",
+              { domain: Resource.nameOf(domain) }
+            )
           )
       }
     })

@@ -4,8 +4,6 @@
  * @since 0.1.0
  */
 import * as CreationSite from "@effect-rdma/core/CreationSite"
-import * as Errno from "@effect-rdma/core/Errno"
-import * as NativeReason from "@effect-rdma/core/NativeReason"
 import type * as Pointer from "@effect-rdma/core/Pointer"
 import * as Resource from "@effect-rdma/core/Resource"
 import * as Effect from "effect/Effect"
@@ -15,8 +13,9 @@ import type * as DeviceAttributes from "./DeviceAttributes.ts"
 import * as DeviceList from "./DeviceList.ts"
 import type * as ExtendedDeviceAttributes from "./ExtendedDeviceAttributes.ts"
 import type * as GidEntry from "./GidEntry.ts"
+import { refused } from "./internal/refused.ts"
 import * as Verbs from "./Verbs.ts"
-import { VerbsError } from "./VerbsError.ts"
+import type { VerbsError } from "./VerbsError.ts"
 
 /**
  * A device context. `name` is the kernel's, such as `mlx5_0` or `rxe0`.
@@ -223,11 +222,9 @@ const ensure = (
     context.verbs === that.context.verbs && Resource.raw(context) === Resource.raw(that.context)
       ? Effect.void
       : Effect.fail(
-        new VerbsError({
-          call,
-          reason: NativeReason.fromErrno(Errno.numberOf("EINVAL")),
-          input: { [Resource.nameOf(self)]: context.name, [Resource.nameOf(that)]: that.context.name },
-          hint: "Both must be of one device context"
+        refused(call, "EINVAL", "Both must be of one device context", {
+          [Resource.nameOf(self)]: context.name,
+          [Resource.nameOf(that)]: that.context.name
         })
       )
   )
@@ -251,11 +248,11 @@ const acquire = (device: DeviceList.Device, site: CreationSite.CreationSite | un
   })
 
 const noSuchDevice = (name: string, devices: ReadonlyArray<DeviceList.Device>) =>
-  new VerbsError({
-    call: "ibv_open_device",
-    reason: NativeReason.fromErrno(Errno.numberOf("ENODEV")),
-    input: { name },
-    hint: devices.length === 0
+  refused(
+    "ibv_open_device",
+    "ENODEV",
+    devices.length === 0
       ? "The host has no RDMA device"
-      : `The host has ${devices.map((device) => device.name).join(", ")}`
-  })
+      : `The host has ${devices.map((device) => device.name).join(", ")}`,
+    { name }
+  )

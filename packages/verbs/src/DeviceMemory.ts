@@ -4,16 +4,15 @@
  * @since 0.1.0
  */
 import * as CreationSite from "@effect-rdma/core/CreationSite"
-import * as Errno from "@effect-rdma/core/Errno"
-import * as NativeReason from "@effect-rdma/core/NativeReason"
 import type * as Pointer from "@effect-rdma/core/Pointer"
 import * as Resource from "@effect-rdma/core/Resource"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type * as DeviceContext from "./DeviceContext.ts"
+import { refused } from "./internal/refused.ts"
 import * as MemoryAttributes from "./MemoryAttributes.ts"
-import { VerbsError } from "./VerbsError.ts"
+import type { VerbsError } from "./VerbsError.ts"
 
 /**
  * Memory of the device, which a region makes usable for work requests. `length` is `undefined` when it was imported.
@@ -141,12 +140,7 @@ const ensureWithin = (
   size === undefined || offset + length <= size
     ? Effect.void
     : Effect.fail(
-      new VerbsError({
-        call,
-        reason: NativeReason.fromErrno(Errno.numberOf("EFAULT")),
-        input: { offset, length },
-        hint: `The device memory has ${size} bytes`
-      })
+      refused(call, "EFAULT", `The device memory has ${size} bytes`, { offset, length })
     )
 
 const make = (

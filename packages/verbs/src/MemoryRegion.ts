@@ -18,6 +18,7 @@ import type * as DmaBuffer from "./DmaBuffer.ts"
 import type * as DmaHandle from "./DmaHandle.ts"
 import * as Making from "./internal/memoryRegion.ts"
 import * as OwnedMemory from "./internal/ownedMemory.ts"
+import { refused } from "./internal/refused.ts"
 import * as Reregister from "./internal/reregister.ts"
 import * as MemoryAttributes from "./MemoryAttributes.ts"
 import type * as ProtectionDomain from "./ProtectionDomain.ts"
@@ -246,7 +247,7 @@ export const registerBuffer = (
         const buf = Resource.raw(buffer)
         if (offset + length > buffer.bytes.length) {
           return Effect.fail(
-            Making.invalid("ibv_reg_buf_mr", `The buffer has ${buffer.bytes.length} bytes`, { offset, length })
+            refused("ibv_reg_buf_mr", "EINVAL", `The buffer has ${buffer.bytes.length} bytes`, { offset, length })
           )
         }
         const bytes = buffer.bytes.subarray(offset, offset + length)
@@ -347,7 +348,9 @@ export const advise = (
       Resource.use(self, () => {
         const rest = Number(self.length) - offset
         if (rest < 0 || (length ?? 0) > rest) {
-          return Effect.fail(Making.invalid("ibv_advise_mr", `The region has ${self.length} bytes`, { offset, length }))
+          return Effect.fail(
+            refused("ibv_advise_mr", "EINVAL", `The region has ${self.length} bytes`, { offset, length })
+          )
         }
         const piece = {
           addr: self.address + BigInt(offset),

@@ -3,22 +3,21 @@
  *
  * @since 0.1.0
  */
-import * as Errno from "@effect-rdma/core/Errno"
 import * as Identifier from "@effect-rdma/core/Identifier"
 import * as Ledger from "@effect-rdma/core/Ledger"
-import * as NativeReason from "@effect-rdma/core/NativeReason"
 import * as Resource from "@effect-rdma/core/Resource"
 import * as Effect from "effect/Effect"
 import type * as AccessFlags from "./AccessFlags.ts"
 import type * as AddressHandle from "./AddressHandle.ts"
 import type * as DeviceContext from "./DeviceContext.ts"
+import { refused } from "./internal/refused.ts"
 import type * as MemoryRegion from "./MemoryRegion.ts"
 import type * as MemoryWindow from "./MemoryWindow.ts"
 import type * as SeamBatch from "./operations/SendBatch.ts"
 import type * as QueuePair from "./QueuePair.ts"
 import type * as QueuePairInitAttributes from "./QueuePairInitAttributes.ts"
 import type * as QueuePairType from "./QueuePairType.ts"
-import { VerbsError } from "./VerbsError.ts"
+import type { VerbsError } from "./VerbsError.ts"
 
 /**
  * Builds requests. Each begins with a call of the first kind (`send`, `rdmaWrite`, …) and is completed by those that set
@@ -102,13 +101,6 @@ const building = new WeakSet<object>()
  * @internal
  */
 export const isBuilding = (self: QueuePair.QueuePair): boolean => building.has(self[Resource.TypeId])
-
-const refused = (
-  call: string,
-  errno: "EINVAL" | "EBUSY" | "EOPNOTSUPP",
-  hint: string,
-  input: VerbsError["input"] = {}
-): VerbsError => new VerbsError({ call, reason: NativeReason.fromErrno(Errno.numberOf(errno)), input, hint })
 
 const notAsked = (call: string, flag: string): VerbsError =>
   refused(call, "EOPNOTSUPP", `The queue pair must be made with ${flag}`)

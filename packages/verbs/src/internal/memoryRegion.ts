@@ -4,10 +4,8 @@
  * @since 0.1.0
  */
 import type * as CreationSite from "@effect-rdma/core/CreationSite"
-import * as Errno from "@effect-rdma/core/Errno"
 import type * as Ledger from "@effect-rdma/core/Ledger"
 import * as NativeMemory from "@effect-rdma/core/NativeMemory"
-import * as NativeReason from "@effect-rdma/core/NativeReason"
 import * as Resource from "@effect-rdma/core/Resource"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -25,6 +23,7 @@ import type * as Memory from "../operations/Memory.ts"
 import type * as ProtectionDomain from "../ProtectionDomain.ts"
 import { VerbsError } from "../VerbsError.ts"
 import * as OwnedMemory from "./ownedMemory.ts"
+import { refused } from "./refused.ts"
 
 type Registering = typeof MemoryAttributes.Registering.Type
 
@@ -149,8 +148,7 @@ export const map = (length: number): Effect.Effect<NativeMemory.Mapping, VerbsEr
       return Effect.succeed(NativeMemory.map(length))
     } catch (cause) {
       if (!(cause instanceof RangeError)) throw cause
-      const reason = NativeReason.fromErrno(Errno.numberOf("ENOMEM"))
-      return Effect.fail(new VerbsError({ call: "mmap", reason, input: { length }, hint: cause.message }))
+      return Effect.fail(refused("mmap", "ENOMEM", cause.message, { length }))
     }
   })
 
@@ -173,7 +171,3 @@ export const decodeBytes = (bytes: Uint8Array): Effect.Effect<Uint8Array<ArrayBu
   })
 
 const isFixed = (bytes: Uint8Array): bytes is Uint8Array<ArrayBuffer> => bytes.buffer instanceof ArrayBuffer
-
-/** An `EINVAL` before any call. */
-export const invalid = (call: string, hint: string, input: VerbsError["input"] = {}): VerbsError =>
-  new VerbsError({ call, reason: NativeReason.fromErrno(Errno.numberOf("EINVAL")), input, hint })

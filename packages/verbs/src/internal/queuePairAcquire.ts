@@ -16,7 +16,7 @@ import type * as QueuePairAttributes from "../QueuePairAttributes.ts"
 import type * as QueuePairType from "../QueuePairType.ts"
 import type { VerbsError } from "../VerbsError.ts"
 import type * as XrcDomain from "../XrcDomain.ts"
-import * as Path from "./queuePairPath.ts"
+import { refused } from "./refused.ts"
 
 export const noRoom: QueuePairAttributes.Capacities = {
   maxSendWr: 0,
@@ -53,7 +53,7 @@ const ensureQueues = (
   ]
   return missing.length === 0
     ? Effect.void
-    : Effect.fail(Path.invalid(call, { qpType }, `A queue pair of this type needs a ${missing.join(" and a ")}`))
+    : Effect.fail(refused(call, "EINVAL", `A queue pair of this type needs a ${missing.join(" and a ")}`, { qpType }))
 }
 
 /** A provider follows the domain that it expects without a look: the wrong kind would be the end of the process. */
@@ -64,7 +64,7 @@ const ensureOwner = (
 ): Effect.Effect<void, VerbsError> =>
   (qpType === "xrcRecv") === (kind === "XrcDomain")
     ? Effect.void
-    : Effect.fail(Path.invalid(call, { qpType, kind }, "Only the receiving side of XRC is made in an XRC domain"))
+    : Effect.fail(refused(call, "EINVAL", "Only the receiving side of XRC is made in an XRC domain", { qpType, kind }))
 
 interface Acquisition<Type extends QueuePairType.QueuePairType> {
   readonly pair: readonly [acquire: string, release: string]

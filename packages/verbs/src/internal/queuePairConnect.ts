@@ -3,11 +3,9 @@
  *
  * @since 0.1.0
  */
-import * as Errno from "@effect-rdma/core/Errno"
 import * as Gid from "@effect-rdma/core/Gid"
 import * as Identifier from "@effect-rdma/core/Identifier"
 import type * as Mtu from "@effect-rdma/core/Mtu"
-import * as NativeReason from "@effect-rdma/core/NativeReason"
 import * as Resource from "@effect-rdma/core/Resource"
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
@@ -19,8 +17,9 @@ import type { QueuePair } from "../QueuePair.ts"
 import type * as QueuePairAttributes from "../QueuePairAttributes.ts"
 import type * as QueuePairEndpoint from "../QueuePairEndpoint.ts"
 import * as QueuePairSteps from "../QueuePairSteps.ts"
-import { VerbsError } from "../VerbsError.ts"
+import type { VerbsError } from "../VerbsError.ts"
 import * as Path from "./queuePairPath.ts"
+import { refused } from "./refused.ts"
 
 /** The types that have another end. */
 export type Connected = "rc" | "uc" | "xrcSend" | "xrcRecv"
@@ -47,12 +46,12 @@ export const endpoint = Effect.fnUntraced(function*(
     })
     : { gid: yield* Resource.use(self.context, (context) => verbs.queryGid(context, portNum, gidIndex)), gidIndex }
   if (place === undefined && (port.linkLayer === "ethernet" || address !== undefined)) {
-    return yield* new VerbsError({
-      call: "ibv_query_gid_table",
-      reason: NativeReason.fromErrno(Errno.numberOf("ENODATA")),
-      input: { portNum, ...(address === undefined ? {} : { address: Gid.formatCompressed(address) }) },
-      hint: "No GID of the port will do: DeviceContext.gidTable lists them"
-    })
+    return yield* refused(
+      "ibv_query_gid_table",
+      "ENODATA",
+      "No GID of the port will do: DeviceContext.gidTable lists them",
+      { portNum, ...(address === undefined ? {} : { address: Gid.formatCompressed(address) }) }
+    )
   }
   return {
     qpNum: self.qpNum,
@@ -91,11 +90,10 @@ export const connect = <E, R>(
 ): Effect.Effect<void, VerbsError | Schema.SchemaError | E, R> =>
   Effect.gen(function*() {
     if (local.qpNum !== self.qpNum) {
-      return yield* Path.invalid(
-        "ibv_modify_qp",
-        { qpNum: self.qpNum, local: local.qpNum },
-        "local must be the endpoint of this queue pair"
-      )
+      return yield* refused("ibv_modify_qp", "EINVAL", "local must be the endpoint of this queue pair", {
+        qpNum: self.qpNum,
+        local: local.qpNum
+      })
     }
     const { init, rts, rtr } = yield* decodeSteps(self, local, remote, options)
     yield* Path.modify(self, { ...init, qpState: "init" })

@@ -3,22 +3,18 @@
  *
  * @since 0.1.0
  */
-import * as Errno from "@effect-rdma/core/Errno"
 import * as Gid from "@effect-rdma/core/Gid"
 import type * as Identifier from "@effect-rdma/core/Identifier"
 import type * as Mtu from "@effect-rdma/core/Mtu"
-import * as NativeReason from "@effect-rdma/core/NativeReason"
 import * as Resource from "@effect-rdma/core/Resource"
 import * as Effect from "effect/Effect"
 import type * as QueuePair from "../QueuePair.ts"
 import type * as QueuePairAttributes from "../QueuePairAttributes.ts"
 import * as QueuePairTransition from "../QueuePairTransition.ts"
 import { VerbsError } from "../VerbsError.ts"
+import { refused } from "./refused.ts"
 
 const call = "ibv_modify_qp"
-
-export const invalid = (call: string, input: VerbsError["input"], hint: string): VerbsError =>
-  new VerbsError({ call, reason: NativeReason.fromErrno(Errno.numberOf("EINVAL")), input, hint })
 
 const portOf = (self: QueuePair.QueuePair, portNum: Identifier.PortNumber) =>
   Resource.use(self.context, (context) => self.context.verbs.queryPort(context, portNum))
@@ -56,11 +52,13 @@ const checkPath = (
     const input = { qpNum: self.qpNum, portNum: ahAttr.portNum }
     if (linkLayer === "ethernet" && ahAttr.grh === undefined) {
       return Effect.fail(
-        invalid(call, input, "RoCE needs a grh in the ahAttr: the GID of the peer and an own sgidIndex")
+        refused(call, "EINVAL", "RoCE needs a grh in the ahAttr: the GID of the peer and an own sgidIndex", input)
       )
     }
     if (pathMtu !== undefined && activeMtu !== "unknown" && pathMtu > activeMtu) {
-      return Effect.fail(invalid(call, { ...input, pathMtu }, `The port carries packets of up to ${activeMtu} bytes`))
+      return Effect.fail(
+        refused(call, "EINVAL", `The port carries packets of up to ${activeMtu} bytes`, { ...input, pathMtu })
+      )
     }
     return Effect.void
   })

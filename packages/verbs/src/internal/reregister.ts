@@ -10,8 +10,9 @@ import * as DeviceContext from "../DeviceContext.ts"
 import type { MemoryRegion } from "../MemoryRegion.ts"
 import type * as ProtectionDomain from "../ProtectionDomain.ts"
 import type { VerbsError } from "../VerbsError.ts"
-import { invalid, stateOf } from "./memoryRegion.ts"
+import { stateOf } from "./memoryRegion.ts"
 import * as OwnedMemory from "./ownedMemory.ts"
+import { refused } from "./refused.ts"
 
 type Mutable<A> = { -readonly [K in keyof A]: A[K] }
 
@@ -37,12 +38,14 @@ const changeAlone = Effect.fnUntraced(function*(
 ): Effect.fn.Return<void, VerbsError> {
   const call = "ibv_rereg_mr"
   const from = self.domain
-  if (!self.usable) return yield* invalid(call, "An earlier ibv_rereg_mr left the region broken: make another one")
+  if (!self.usable) {
+    return yield* refused(call, "EINVAL", "An earlier ibv_rereg_mr left the region broken: make another one")
+  }
   if (bytes === undefined && access === undefined && domain === from) {
-    return yield* invalid(call, "Nothing to change: give a domain, bytes or access")
+    return yield* refused(call, "EINVAL", "Nothing to change: give a domain, bytes or access")
   }
   if (bytes !== undefined && OwnedMemory.ownerOf(bytes.buffer) !== undefined) {
-    return yield* invalid(call, "The bytes go with another handle: register them as a region of their own")
+    return yield* refused(call, "EINVAL", "The bytes go with another handle: register them as a region of their own")
   }
   yield* AccessFlags.ensureAllowed(call, access ?? self.access)
   yield* DeviceContext.ensureSame(call, self, domain)

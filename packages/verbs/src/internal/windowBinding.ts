@@ -3,8 +3,6 @@
  *
  * @since 0.1.0
  */
-import * as Errno from "@effect-rdma/core/Errno"
-import * as NativeReason from "@effect-rdma/core/NativeReason"
 import * as Resource from "@effect-rdma/core/Resource"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
@@ -14,7 +12,8 @@ import type { MemoryRegion } from "../MemoryRegion.ts"
 import type { MemoryWindow } from "../MemoryWindow.ts"
 import type * as QueuePair from "../QueuePair.ts"
 import * as SendBatch from "../SendBatch.ts"
-import { VerbsError } from "../VerbsError.ts"
+import type { VerbsError } from "../VerbsError.ts"
+import { refused } from "./refused.ts"
 
 type Binding = typeof MemoryAttributes.Binding.Type
 type Mutable<A> = { -readonly [K in keyof A]: A[K] }
@@ -61,22 +60,26 @@ const bindAlone = Effect.fnUntraced(function*(
   region: MemoryRegion,
   { access, flags, length: asked, offset, wrId }: Binding
 ): Effect.fn.Return<void, VerbsError> {
-  if (self.type !== 1) return yield* refused("EINVAL", "Only windows of type 1 are bound this way", { type: self.type })
+  if (self.type !== 1) {
+    return yield* refused(call, "EINVAL", "Only windows of type 1 are bound this way", { type: self.type })
+  }
   yield* DeviceContext.ensureSame(call, self, queuePair)
   yield* DeviceContext.ensureSame(call, self, region)
   const rest = region.length - BigInt(offset)
   const length = asked === undefined ? rest : BigInt(asked)
   if (rest < 0n || length > rest) {
-    return yield* refused("EINVAL", `The region has ${region.length} bytes`, { offset, length })
+    return yield* refused(call, "EINVAL", `The region has ${region.length} bytes`, { offset, length })
   }
   // The device would tell by a failed completion only, and the queue pair would be in ERR.
   if (length > 0n && !region.access.includes("mwBind")) {
-    return yield* refused("EINVAL", "The region must be registered with mwBind", { access: region.access.join(" ") })
+    return yield* refused(call, "EINVAL", "The region must be registered with mwBind", {
+      access: region.access.join(" ")
+    })
   }
   const isWritten = access.some((flag) => flag === "remoteWrite" || flag === "remoteAtomic")
   if (length > 0n && isWritten && !region.access.includes("localWrite")) {
     const input = { access: region.access.join(" ") }
-    return yield* refused("EINVAL", "remoteWrite and remoteAtomic need a region with localWrite", input)
+    return yield* refused(call, "EINVAL", "remoteWrite and remoteAtomic need a region with localWrite", input)
   }
   const posted = (rkey: number): void => {
     const writable: Mutable<MemoryWindow> = self
@@ -91,19 +94,12 @@ const bindAlone = Effect.fnUntraced(function*(
       Resource.use(region, ({ mr }) => {
         if (Resource.raw(self.domain) !== Resource.raw(region.domain)) {
           const input = { window: Resource.nameOf(self.domain), region: Resource.nameOf(region.domain) }
-          return refused("EPERM", "The window and the region must be of one domain", input)
+          return Effect.fail(refused(call, "EPERM", "The window and the region must be of one domain", input))
         }
         if (SendBatch.isBuilding(queuePair)) {
-          return refused("EBUSY", "A batch of the queue pair is being built: C would wait for ever", {})
+          return Effect.fail(refused(call, "EBUSY", "A batch of the queue pair is being built: C would wait for ever"))
         }
         const addr = region.address + BigInt(offset)
         return Effect.map(self.context.verbs.bindMw(qp, mw, { wrId, flags, mr, addr, length, access }), posted)
       })))
 })
-
-const refused = (
-  errno: "EBUSY" | "EINVAL" | "EPERM",
-  hint: string,
-  input: VerbsError["input"]
-): Effect.Effect<never, VerbsError> =>
-  Effect.fail(new VerbsError({ call, reason: NativeReason.fromErrno(Errno.numberOf(errno)), input, hint }))
