@@ -264,28 +264,42 @@ const seamsOf = (
   scope: Scope.Scope,
   log: Array<LoggedCall>
 ): Context.Context<Seams> => {
+  const begin = (call: NativeCall["call"], args: ReadonlyArray<unknown>): LoggedCall => {
+    const entry: LoggedCall = {
+      host: host.name,
+      call,
+      pointers: pointersIn(args),
+      returned: undefined,
+      errno: undefined
+    }
+    log.push(entry)
+    if (log.length === 2 * logged) log.splice(0, logged)
+    return entry
+  }
   const record = <A, E extends { readonly reason: { readonly errno: number } }>(
     call: NativeCall["call"],
     args: ReadonlyArray<unknown>,
     run: Effect.Effect<A, E>
   ): Effect.Effect<A, E> =>
     Effect.suspend(() => {
-      const entry: LoggedCall = {
-        host: host.name,
-        call,
-        pointers: pointersIn(args),
-        returned: undefined,
-        errno: undefined
-      }
-      log.push(entry)
-      if (log.length === 2 * logged) log.splice(0, logged)
+      const entry = begin(call, args)
       return Effect.onExit(run, (exit) =>
         Effect.sync(() => {
           if (Exit.isSuccess(exit)) entry.returned = pointersIn([exit.value])[0]
           else entry.errno = Option.getOrUndefined(Exit.findErrorOption(exit))?.reason.errno
         }))
     })
-  const recorder = { fallible: record, infallible: record }
+  const recordSynchronous = <A extends { readonly error: { readonly reason: { readonly errno: number } } | undefined }>(
+    call: NativeCall["call"],
+    args: ReadonlyArray<unknown>,
+    run: () => A
+  ): A => {
+    const entry = begin(call, args.slice(0, 1))
+    const returned = run()
+    entry.errno = returned.error?.reason.errno
+    return returned
+  }
+  const recorder = { fallible: record, infallible: record, synchronous: recordSynchronous }
   return Context.make(Verbs, Calls.interceptVerbs(MakeVerbs.make(fabric, host), recorder)).pipe(
     Context.add(RdmaCm, Calls.interceptRdmaCm(MakeRdmaCm.make(fabric, host, scope), recorder)),
     Context.add(Umad, Calls.interceptUmad(MakeUmad.make(host), recorder))

@@ -112,18 +112,28 @@ export const start = (faults: ReadonlyArray<Fault>): Effect.Effect<Injection["Se
       return next
     }
 
+    /** Notes a call, and tells the reason for which it is not made. */
+    const observe = (call: FallibleCall, args: ReadonlyArray<unknown>): NativeReason.NativeReason | undefined => {
+      const nthOfCall = count(call)
+      const nthOfAll = count(undefined)
+      const fault = faults.find((fault) =>
+        fault.call === undefined ? fault.nth === nthOfAll : fault.call === call && fault.nth === nthOfCall
+      )
+      const failedWith = fault === undefined ? undefined : fault.errno === 0 ? 0 : Errno.numberOf(fault.errno)
+      calls.push({ call, args, canFail: true, failedWith })
+      return failedWith === undefined ? undefined : NativeReason.fromErrno(failedWith)
+    }
+
     const interceptor = <E>(error: (call: string, reason: NativeReason.NativeReason) => E): Calls.Interceptor<E> => ({
       fallible: (call, args, run) =>
         Effect.suspend(() => {
-          const nthOfCall = count(call)
-          const nthOfAll = count(undefined)
-          const fault = faults.find((fault) =>
-            fault.call === undefined ? fault.nth === nthOfAll : fault.call === call && fault.nth === nthOfCall
-          )
-          const failedWith = fault === undefined ? undefined : fault.errno === 0 ? 0 : Errno.numberOf(fault.errno)
-          calls.push({ call, args, canFail: true, failedWith })
-          return failedWith === undefined ? run : Effect.fail(error(call, NativeReason.fromErrno(failedWith)))
+          const reason = observe(call, args)
+          return reason === undefined ? run : Effect.fail(error(call, reason))
         }),
+      synchronous: (call, args, run, failed) => {
+        const reason = observe(call, args)
+        return reason === undefined ? run() : failed(error(call, reason))
+      },
       infallible: (call, args, run) =>
         Effect.suspend(() => {
           calls.push({ call, args, canFail: false, failedWith: undefined })

@@ -117,7 +117,8 @@ describe("Fabric: queues", () => {
         const fabric = yield* Fabric.Fabric
         const slow = Calls.interceptVerbs(Context.get(yield* fabric.seams("host-a"), Verbs), {
           fallible: (_call, _args, run) => Effect.andThen(Effect.yieldNow, Effect.ensuring(run, Effect.yieldNow)),
-          infallible: (_call, _args, run) => run
+          infallible: (_call, _args, run) => run,
+          synchronous: (_call, _args, run) => run()
         })
         for (let turns = 0; turns < 12; turns++) {
           yield* LeakCheck.check(Effect.gen(function*() {

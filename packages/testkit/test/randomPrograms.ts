@@ -148,7 +148,12 @@ interface World {
   readonly unplugged: Set<string>
 }
 
-const slowly = { fallible: turnAround, infallible: turnAround }
+// What is a plain function takes no turn.
+const slowly = {
+  fallible: turnAround,
+  infallible: turnAround,
+  synchronous: <A>(_call: unknown, _args: ReadonlyArray<unknown>, run: () => A) => run()
+}
 function turnAround<A, E>(_call: unknown, _args: ReadonlyArray<unknown>, run: Effect.Effect<A, E>) {
   return Effect.andThen(Effect.yieldNow, Effect.ensuring(run, Effect.yieldNow))
 }

@@ -14,6 +14,7 @@ import * as Ffi from "./internal/ffi.ts"
 import type * as Address from "./operations/Address.ts"
 import type * as Completion from "./operations/Completion.ts"
 import type * as CompletionCounter from "./operations/CompletionCounter.ts"
+import type * as DataPath from "./operations/DataPath.ts"
 import type * as Device from "./operations/Device.ts"
 import type * as Domain from "./operations/Domain.ts"
 import type * as Events from "./operations/Events.ts"
@@ -38,7 +39,8 @@ export interface Operations
     CompletionCounter.Operations,
     Events.Operations,
     Steering.Operations,
-    Queue.Operations
+    Queue.Operations,
+    DataPath.Operations
 {}
 
 /**

@@ -59,6 +59,7 @@ export * as SharedReceiveQueueAttributes from "./SharedReceiveQueueAttributes.ts
 export * as ThreadDomain from "./ThreadDomain.ts"
 export * as Verbs from "./Verbs.ts"
 export * as VerbsError from "./VerbsError.ts"
+export * as WorkCompletion from "./WorkCompletion.ts"
 export * as WorkCompletionOpcode from "./WorkCompletionOpcode.ts"
 export * as WorkCompletionStatus from "./WorkCompletionStatus.ts"
 export * as WorkQueue from "./WorkQueue.ts"

@@ -5,6 +5,7 @@ import type { UmadError } from "@effect-rdma/umad/UmadError"
 import type * as Address from "@effect-rdma/verbs/operations/Address"
 import type * as Completion from "@effect-rdma/verbs/operations/Completion"
 import type * as CompletionCounter from "@effect-rdma/verbs/operations/CompletionCounter"
+import type * as DataPath from "@effect-rdma/verbs/operations/DataPath"
 import type * as Device from "@effect-rdma/verbs/operations/Device"
 import type * as Domain from "@effect-rdma/verbs/operations/Domain"
 import type * as Events from "@effect-rdma/verbs/operations/Events"
@@ -13,7 +14,7 @@ import type * as Queue from "@effect-rdma/verbs/operations/Queue"
 import type * as Steering from "@effect-rdma/verbs/operations/Steering"
 import type { Operations } from "@effect-rdma/verbs/Verbs"
 import type { VerbsError } from "@effect-rdma/verbs/VerbsError"
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
 
 /** A C function that returns nothing, or cannot fail. */
 interface Infallible<Name extends string> {
@@ -21,6 +22,17 @@ interface Infallible<Name extends string> {
 }
 
 const infallible = <const Name extends string>(name: Name): Infallible<Name> => ({ infallible: name })
+
+/** A plain function that tells of its error in what it returns: with the error alone when it was not called. */
+interface Synchronous<Name extends string> {
+  readonly synchronous: Name
+  readonly failed: (error: VerbsError) => unknown
+}
+
+const synchronous = <const Name extends string, A>(
+  name: Name,
+  failed: (error: VerbsError) => A
+): Synchronous<Name> & { readonly failed: (error: VerbsError) => A } => ({ synchronous: name, failed })
 
 type IsInfallible<Member> = Member extends
   Effect.Effect<infer _A, infer E> | ((...args: never) => Effect.Effect<infer _A, infer E>)
@@ -30,6 +42,12 @@ type IsInfallible<Member> = Member extends
 /** The C function of each member of a seam. A member without one is a compile error, and so is one of the wrong sort. */
 type Table<Seam> = {
   readonly [Member in keyof Seam]: IsInfallible<Seam[Member]> extends true ? Infallible<string> : string
+}
+
+type SynchronousTable<Seam> = {
+  readonly [Member in keyof Seam]: Seam[Member] extends (...args: never) => infer A
+    ? Synchronous<string> & { readonly failed: (error: VerbsError) => A }
+    : never
 }
 
 const deviceCalls = {
@@ -180,6 +198,15 @@ const queueCalls = {
   wrComplete: "ibv_wr_complete"
 } as const satisfies Table<Queue.Operations>
 
+const notPosted = (error: VerbsError): DataPath.Posted => ({ count: 0, error })
+
+const dataPathCalls = {
+  postSend: synchronous("ibv_post_send", notPosted),
+  postRecv: synchronous("ibv_post_recv", notPosted),
+  postSrqRecv: synchronous("ibv_post_srq_recv", notPosted),
+  pollCq: synchronous("ibv_poll_cq", (error): DataPath.Polled => ({ completions: [], error }))
+} as const satisfies SynchronousTable<DataPath.DataPath>
+
 const verbsCalls = {
   ...deviceCalls,
   ...domainCalls,
@@ -190,7 +217,7 @@ const verbsCalls = {
   ...eventsCalls,
   ...steeringCalls,
   ...queueCalls
-} as const satisfies Table<Operations>
+} as const satisfies Table<Omit<Operations, "dataPath">>
 
 const rdmaCmCalls = {
   getDevices: "rdma_get_devices",
@@ -223,15 +250,20 @@ type Entries =
   | (typeof umadCalls)[keyof typeof umadCalls]
 
 /** The C functions that tell of a failure. */
-export type FallibleCall = Extract<Entries, string>
+export type FallibleCall =
+  | Extract<Entries, string>
+  | (typeof dataPathCalls)[keyof typeof dataPathCalls]["synchronous"]
 
 /** The C functions that return nothing, or cannot fail. */
 export type InfallibleCall = Extract<Entries, Infallible<string>>["infallible"]
 
 const fallible = new Set<string>(
-  [verbsCalls, rdmaCmCalls, umadCalls].flatMap((table) => Object.values(table)).filter((entry) =>
-    typeof entry === "string"
-  )
+  [
+    ...[verbsCalls, rdmaCmCalls, umadCalls].flatMap((table) => Object.values(table)).filter((entry) =>
+      typeof entry === "string"
+    ),
+    ...Object.values(dataPathCalls).map((entry) => entry.synchronous)
+  ]
 )
 
 /** For callers without types. */
@@ -249,6 +281,13 @@ export interface Interceptor<in out E> {
     args: ReadonlyArray<unknown>,
     run: Effect.Effect<A>
   ) => Effect.Effect<A>
+  /** A call that is a plain function: `failed` makes what it returns when it is not made. */
+  readonly synchronous: <A extends { readonly error: E | undefined }>(
+    call: FallibleCall,
+    args: ReadonlyArray<unknown>,
+    run: () => A,
+    failed: (error: E) => A
+  ) => A
 }
 
 type Member<E> = Effect.Effect<unknown, E> | ((...args: ReadonlyArray<unknown>) => Effect.Effect<unknown, E>)
@@ -278,8 +317,34 @@ const intercept = <Seam extends object, E>(
   return wrapped as Seam
 }
 
-export const interceptVerbs = (self: Operations, interceptor: Interceptor<VerbsError>): Operations =>
-  intercept(self, verbsCalls, interceptor)
+const interceptDataPath = (
+  self: DataPath.DataPath,
+  { synchronous }: Interceptor<VerbsError>
+): DataPath.DataPath => {
+  const { pollCq, postRecv, postSend, postSrqRecv } = dataPathCalls
+  return {
+    postSend: (...args) => synchronous(postSend.synchronous, args, () => self.postSend(...args), postSend.failed),
+    postRecv: (...args) => synchronous(postRecv.synchronous, args, () => self.postRecv(...args), postRecv.failed),
+    postSrqRecv: (...args) =>
+      synchronous(postSrqRecv.synchronous, args, () => self.postSrqRecv(...args), postSrqRecv.failed),
+    pollCq: (...args) => synchronous(pollCq.synchronous, args, () => self.pollCq(...args), pollCq.failed)
+  }
+}
+
+export const interceptVerbs = (self: Operations, interceptor: Interceptor<VerbsError>): Operations => {
+  const { dataPath, ...operations } = self
+  let original: DataPath.DataPath | undefined
+  let wrapped: DataPath.DataPath | undefined
+  return {
+    ...intercept(operations, verbsCalls, interceptor),
+    dataPath: Effect.map(dataPath, (functions) => {
+      if (wrapped === undefined || functions !== original) {
+        wrapped = interceptDataPath(original = functions, interceptor)
+      }
+      return wrapped
+    })
+  }
+}
 
 export const interceptRdmaCm = (
   self: RdmaCm["Service"],

@@ -9,6 +9,7 @@ import type { Operations } from "../Verbs.ts"
 import * as Address from "./ffi/address.ts"
 import * as Completion from "./ffi/completion.ts"
 import * as CompletionCounter from "./ffi/completionCounter.ts"
+import * as DataPath from "./ffi/dataPath.ts"
 import * as Device from "./ffi/device.ts"
 import * as Domain from "./ffi/domain.ts"
 import * as Events from "./ffi/events.ts"
@@ -26,13 +27,15 @@ export const make = Effect.fnUntraced(function*(
     debianPackage: "libibverbs1",
     path: options.path
   })
+  const { dataPath, forget } = DataPath.make()
   return yield* Library.bindAll(() => ({
+    dataPath: Effect.succeed(dataPath),
     ...Device.make(library),
     ...Domain.make(library),
     ...Address.make(library),
-    ...Queue.make(library),
+    ...Queue.make(library, forget),
     ...Memory.make(library),
-    ...Completion.make(library),
+    ...Completion.make(library, forget),
     ...CompletionCounter.make(library),
     ...Steering.make(),
     ...Events.make(library)

@@ -18,7 +18,10 @@ import * as Layout from "../Layout.ts"
 import { errorOf, unsupported } from "./error.ts"
 import * as Poll from "./poll.ts"
 
-export const make = (library: Library.Library): Completion.Operations => {
+export const make = (
+  library: Library.Library,
+  forget: (destroyed: bigint) => void
+): Completion.Operations => {
   const createCompChannel = library.bind("ibv_create_comp_channel", ["pointer"], "pointer")
   const destroyCompChannel = library.bind("ibv_destroy_comp_channel", ["pointer"], "int")
   const createCq = library.bind("ibv_create_cq", ["pointer", "int", "pointer", "pointer", "int"], "pointer")
@@ -78,7 +81,10 @@ export const make = (library: Library.Library): Completion.Operations => {
         return ReturnConvention.returnedErrno(
           () => {
             const result = destroyCq(cq)
-            if (result === 0) polls.delete(cq)
+            if (result === 0) {
+              polls.delete(cq)
+              forget(cq)
+            }
             if (result === EIO && channel !== 0n) takeBack(channel)
             return result
           },

@@ -19,7 +19,12 @@ import * as QueueLayout from "../QueueLayout.ts"
 import { errorOf, unsupported } from "./error.ts"
 import * as SendBatch from "./sendBatch.ts"
 
-export const make = (library: Library.Library): Queue.Operations => {
+export const make = (library: Library.Library, forget: (destroyed: bigint) => void): Queue.Operations => {
+  const forgetting = (object: bigint, destroy: (object: bigint) => number) => (): number => {
+    const errno = destroy(object)
+    if (errno === 0) forget(object)
+    return errno
+  }
   const createSrq = library.bind("ibv_create_srq", ["pointer", "buffer"], "pointer")
   const destroySrq = library.bind("ibv_destroy_srq", ["pointer"], "int")
   const modifySrq = library.bind("ibv_modify_srq", ["pointer", "buffer", "int"], "int")
@@ -69,7 +74,7 @@ export const make = (library: Library.Library): Queue.Operations => {
           : create<"ibv_srq">("ibv_create_srq_ex", context, "createSrqEx", () => view, { srqType, maxWr, maxSge })
         return Effect.map(made, (srq) => ({ srq, ...roomOf(QueueLayout.SrqInitAttrEx.get("attr", view)) }))
       }),
-    destroySrq: (srq) => returned("ibv_destroy_srq", () => destroySrq(srq)),
+    destroySrq: (srq) => returned("ibv_destroy_srq", forgetting(srq, destroySrq)),
     modifySrq: (srq, attributes) =>
       Effect.suspend(() => {
         const view = Layout.SrqAttr.allocate()
@@ -122,7 +127,7 @@ export const make = (library: Library.Library): Queue.Operations => {
       }),
     openQp: (context, { qpNum, qpType, xrcd }) =>
       create("ibv_open_qp", context, "openQp", () => Codec.encodeOpen({ qpNum, qpType, xrcd }), { qpNum }),
-    destroyQp: (qp) => returned("ibv_destroy_qp", () => destroyQp(qp)),
+    destroyQp: (qp) => returned("ibv_destroy_qp", forgetting(qp, destroyQp)),
     modifyQp: (qp, attributes) =>
       returned(
         "ibv_modify_qp",

@@ -14,6 +14,7 @@ import type * as SendBatch from "../../operations/SendBatch.ts"
 import { VerbsError } from "../../VerbsError.ts"
 import * as Layout from "../Layout.ts"
 import * as QueueLayout from "../QueueLayout.ts"
+import { sendFlags } from "../requestCodec.ts"
 import { errorOf, unsupported } from "./error.ts"
 
 export const make = (library: Library.Library): Pick<Queue.Operations, "wrComplete"> => {
@@ -84,9 +85,6 @@ const slotOf = <const A extends ReadonlyArray<keyof Library.Arguments>, R extend
   if (address === 0n) throw unsupported(calls[slot], "EOPNOTSUPP")
   return Library.fromAddress(address, ["pointer", ...argumentTypes], resultType)
 }
-
-/** `enum ibv_send_flags`. */
-const sendFlags: { readonly [Flag in SendBatch.SendFlag]: number } = { fence: 1, signaled: 2, solicited: 4, ipCsum: 16 }
 
 /**
  * The builder of flushes stands behind the struct of version 44. It is looked for only on a queue pair that was made with
