@@ -93,6 +93,8 @@ interface Node<out Raw> extends Ledger.Entry {
   leases: number
   idle: Deferred.Deferred<void> | undefined
   releasing: Deferred.Deferred<void> | undefined
+  /** Told when the release begins. */
+  holders: Set<() => void> | undefined
   done: Deferred.Deferred<void> | undefined
 }
 
@@ -168,6 +170,7 @@ export const make = <Kind extends string, Raw, Fields extends object, E, R = nev
         leases: 0,
         idle: undefined,
         releasing: undefined,
+        holders: undefined,
         done: undefined
       }
       node.ledger.acquired(node)
@@ -302,6 +305,25 @@ export const withLease = <A, E, R>(self: Any, effect: Effect.Effect<A, E, R>): E
   )
 
 /**
+ * Takes a lease in the middle of a turn, for what goes on after it: release tells `onRelease` that it has begun, then waits
+ * until the returned function was called. Throws {@link UseAfterRelease} for a dead handle.
+ *
+ * @category unsafe
+ * @since 0.1.0
+ */
+export const holdUnsafe = (self: Any, onRelease: () => void): () => void => {
+  const node = liveNode(self)
+  node.leases++
+  node.holders ??= new Set()
+  // One of its own, so that whoever holds twice is two.
+  const told = () => onRelease()
+  node.holders.add(told)
+  return () => {
+    if (node.holders?.delete(told) === true) returnLease(node)
+  }
+}
+
+/**
  * Runs an effect that waits for something on the handle: release interrupts it, and it dies with
  * {@link UseAfterRelease}.
  *
@@ -350,6 +372,7 @@ const release = (node: Node<unknown>, why: string): Effect.Effect<void> =>
     node.state = "releasing"
     node.released = why
     if (node.releasing !== undefined) Deferred.doneUnsafe(node.releasing, Exit.void)
+    if (node.holders !== undefined) { for (const told of node.holders) told() }
     return node.leases === 0 && node.children.size === 0 ? releaseAlone(node) : releaseAfterOthers(node)
   })
 

@@ -125,7 +125,7 @@ describe("Fabric: completions", () => {
         yield* fabric.complete("host-a", Resource.raw(queue), completion(0n))
       }))
       yield* noEvent(channel)
-      assert.strictEqual(channel.queues.size, 1)
+      assert.strictEqual(channel.events.queues.size, 1)
     })))
 
   it.effect("many who wait share the events", () =>

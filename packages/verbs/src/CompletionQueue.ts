@@ -7,18 +7,22 @@ import * as CreationSite from "@effect-rdma/core/CreationSite"
 import * as Ledger from "@effect-rdma/core/Ledger"
 import type * as Pointer from "@effect-rdma/core/Pointer"
 import * as Resource from "@effect-rdma/core/Resource"
+import * as Array from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
 import type * as CompletionChannel from "./CompletionChannel.ts"
 import * as CompletionQueueAttributes from "./CompletionQueueAttributes.ts"
 import * as DeviceContext from "./DeviceContext.ts"
 import type * as ExtendedCompletion from "./ExtendedCompletion.ts"
-import { refused } from "./internal/refused.ts"
+import * as Completions from "./internal/completions.ts"
+import { orRefused, refused } from "./internal/refused.ts"
 import type * as Completion from "./operations/Completion.ts"
 import type * as ParentDomain from "./ParentDomain.ts"
 import type * as ResourceDomain from "./ResourceDomain.ts"
 import type { VerbsError } from "./VerbsError.ts"
+import type * as WorkCompletion from "./WorkCompletion.ts"
 
 /**
  * A completion queue: the work requests of queue pairs end here. `cqe` is the room that it was made with, at least what
@@ -31,6 +35,8 @@ export interface CompletionQueue extends Resource.Resource<"CompletionQueue", Po
   readonly context: DeviceContext.DeviceContext
   readonly channel: CompletionChannel.CompletionChannel | undefined
   readonly cqe: number
+  /** @internal */
+  readonly completions: Completions.Completions
 }
 
 /**
@@ -231,14 +237,105 @@ export const pollExtended = (
       // Code without types can pass any queue, and the struct of another one ends before the functions of a poll.
       if (wcFlags === undefined) return Effect.fail(notExtended())
       let left = self.cqe
-      return self.context.verbs.startPoll(pointer, wcFlags, (completion) => each(completion) && --left > 0)
+      let count = 0
+      const polled = self.context.verbs.startPoll(pointer, wcFlags, (completion) => {
+        // One that is awaited goes to who awaits it.
+        const isWanted = !Completions.isForPoller(completion) || ++count > 0 && each(completion)
+        return isWanted && --left > 0
+      })
+      return Effect.map(polled, () => count)
     }),
     (count) => count === 0 ? Effect.void : countPoll
   )
 
+/**
+ * Takes at most `max` completions, the oldest first, and none when there is none: `ibv_poll_cq(3)`. Does not block. All is
+ * one step, so no interruption loses a completion. Those of requests that somebody awaits go there and are not among
+ * them. It works on extended queues too.
+ *
+ * Fails with the reason `UnknownErrno` when the provider cannot read the queue.
+ *
+ * ```ts
+ * import { CompletionQueue } from "@effect-rdma/verbs"
+ * import { Effect } from "effect"
+ *
+ * const failures = (queue: CompletionQueue.CompletionQueue) =>
+ *   Effect.map(
+ *     CompletionQueue.poll(queue, 64),
+ *     (completions) => completions.filter((completion) => completion.status !== "success")
+ *   )
+ * ```
+ *
+ * @category operations
+ * @since 0.1.0
+ */
+export const poll = (
+  self: CompletionQueue,
+  max: number = 16
+): Effect.Effect<ReadonlyArray<WorkCompletion.WorkCompletion>, VerbsError> =>
+  Effect.flatMap(self.context.verbs.dataPath, (dataPath) =>
+    orRefused(() => {
+      ensureMax(max)
+      const { completions, error } = Completions.poll(self, dataPath, max)
+      return error === undefined ? Effect.succeed(completions) : Effect.fail(error)
+    }))
+
+/**
+ * Waits until there are completions, and takes at most `max`. It waits as the fiber's `WaitStrategy` says, and can be
+ * interrupted at any time; no completion is lost then. Dies with `UseAfterRelease` when the queue is released.
+ *
+ * Fails as {@link poll}, and with `EIO` when the device is gone.
+ *
+ * @category operations
+ * @since 0.1.0
+ */
+export const next = (
+  self: CompletionQueue,
+  max: number = 16
+): Effect.Effect<Array.NonEmptyReadonlyArray<WorkCompletion.WorkCompletion>, VerbsError> =>
+  orRefused(() => {
+    ensureMax(max)
+    return Completions.until(self, (dataPath) => {
+      const { completions, error } = Completions.poll(self, dataPath, max)
+      if (error !== undefined) return Effect.fail(error)
+      return Array.isReadonlyArrayNonEmpty(completions) ? Effect.succeed(completions) : undefined
+    })
+  })
+
+/**
+ * All completions from now on that nobody awaits. Nothing is taken that is not asked for: at most `max` at once are read
+ * ahead, and the rest waits in the queue, whose `cqe` bounds it. A failed request is a completion like any other, with its
+ * `status`. It waits as {@link next}, never ends by itself, and fails as that.
+ *
+ * ```ts
+ * import { CompletionQueue } from "@effect-rdma/verbs"
+ * import { Stream } from "effect"
+ *
+ * const received = (queue: CompletionQueue.CompletionQueue) =>
+ *   CompletionQueue.stream(queue).pipe(
+ *     Stream.filter((completion) => completion.status === "success" && completion.opcode === "recv")
+ *   )
+ * ```
+ *
+ * @category operations
+ * @since 0.1.0
+ */
+export const stream = (
+  self: CompletionQueue,
+  max: number = 16
+): Stream.Stream<WorkCompletion.WorkCompletion, VerbsError> => Stream.fromPull(Effect.succeed(next(self, max)))
+
 // -----------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------
+
+const ensureMax = (max: number): void => {
+  if (Number.isInteger(max) && max >= 1 && max <= mostAtOnce) return
+  throw refused("ibv_poll_cq", "EINVAL", `max must be an integer of 1 to ${mostAtOnce}`, { max })
+}
+
+// A batch that takes some milliseconds: the thread has other things to do.
+const mostAtOnce = 0x1_0000
 
 const notExtended = () => refused("ibv_start_poll", "EINVAL", "The queue was not made by makeExtended", {})
 
@@ -330,14 +427,16 @@ const acquire = <Fields extends object>(
         )
       ),
       release: (cq: Pointer.Pointer<"ibv_cq">) => {
-        channel?.queues.delete(cqContext)
+        const queue = channel?.events.queues.get(cqContext)
+        if (queue !== undefined) channel?.events.pending.delete(queue)
+        channel?.events.queues.delete(cqContext)
         return context.verbs.destroyCq(cq)
       },
-      fields: () => ({ ...fields, context, channel, cqe })
+      fields: () => ({ ...fields, context, channel, cqe, completions: Completions.make() })
     })
     if (channel === undefined) return made
     return Effect.uninterruptible(Effect.tap(made, (queue) =>
       Effect.sync(() => {
-        if (Resource.isLive(queue)) channel.queues.set(cqContext, queue)
+        if (Resource.isLive(queue)) channel.events.queues.set(cqContext, queue)
       })))
   })

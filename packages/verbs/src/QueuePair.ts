@@ -17,6 +17,7 @@ import * as Ece from "./Ece.ts"
 import { acquire, capOf, noRoom } from "./internal/queuePairAcquire.ts"
 import * as Connect from "./internal/queuePairConnect.ts"
 import * as Path from "./internal/queuePairPath.ts"
+import type * as Work from "./internal/queuePairWork.ts"
 import type * as Queue from "./operations/Queue.ts"
 import type * as ProtectionDomain from "./ProtectionDomain.ts"
 import * as QueuePairAttributes from "./QueuePairAttributes.ts"
@@ -51,6 +52,8 @@ export interface QueuePair<out Type extends QueuePairType.QueuePairType = QueueP
   readonly cap: QueuePairAttributes.Capacities
   /** The kinds of requests that a batch may hold: none unless made with them. */
   readonly sendOpsFlags: ReadonlyArray<QueuePairInitAttributes.SendOperation>
+  /** @internal */
+  readonly work: Work.Work
 }
 
 /**
@@ -130,6 +133,7 @@ export const make = <const Type extends QueuePairType.QueuePairType>(
       queues: { sendCq, recvCq, srq },
       others: [],
       fields: { qpType: attributes.qpType, sendOpsFlags: [] },
+      sqSigAll: init.sqSigAll,
       create: (queues) =>
         domain.context.verbs.createQp(Resource.raw(domain), {
           ...init,
@@ -161,6 +165,7 @@ export const makeExtended = <const Type extends QueuePairType.QueuePairType>(
       queues: { sendCq, recvCq, srq },
       others: rwqIndTbl === undefined ? [] : [rwqIndTbl],
       fields: { qpType: attributes.qpType, sendOpsFlags: init.sendOpsFlags ?? [] },
+      sqSigAll: init.sqSigAll,
       create: (queues) =>
         of.context.verbs.createQpEx(Resource.raw(of.context), {
           ...init,
@@ -194,6 +199,7 @@ export const open = (
       queues: { sendCq: undefined, recvCq: undefined, srq: undefined },
       others: [],
       fields: { qpType: "xrcRecv", sendOpsFlags: [] },
+      sqSigAll: false,
       create: () =>
         Effect.map(
           domain.context.verbs.openQp(Resource.raw(domain.context), {
@@ -355,6 +361,19 @@ export const connect = <E = never, R = never>(
   remote: QueuePairEndpoint.QueuePairEndpoint,
   options: Connect.Options<E, R> = {}
 ): Effect.Effect<void, VerbsError | Schema.SchemaError | E, R> => Connect.connect(self, local, remote, options)
+
+export {
+  atomicCmpAndSwp,
+  atomicFetchAndAdd,
+  bindMw,
+  localInv,
+  postRecv,
+  postSend,
+  rdmaRead,
+  rdmaWrite,
+  recv,
+  send
+} from "./internal/queuePairRequests.ts"
 
 /**
  * The options that the device proposes for a connection: `ibv_query_ece(3)`. Fails with `EOPNOTSUPP` where the provider or

@@ -10,7 +10,9 @@ import * as Effect from "effect/Effect"
 import type * as AccessFlags from "./AccessFlags.ts"
 import type * as AddressHandle from "./AddressHandle.ts"
 import type * as DeviceContext from "./DeviceContext.ts"
-import { refused } from "./internal/refused.ts"
+import * as Work from "./internal/queuePairWork.ts"
+import { ensureUnsigned, ensureUnsigned64, orRefused, refused } from "./internal/refused.ts"
+import * as RequestQueue from "./internal/requestQueue.ts"
 import type * as MemoryRegion from "./MemoryRegion.ts"
 import type * as MemoryWindow from "./MemoryWindow.ts"
 import type * as SeamBatch from "./operations/SendBatch.ts"
@@ -77,38 +79,35 @@ export const post = (
   Effect.flatMap(Ledger.Ledger, (ledger) =>
     Resource.use(self, (qp) => {
       if (self.sendOpsFlags.length === 0) return Effect.fail(notAsked("ibv_wr_start", "sendOpsFlags"))
-      if (isBuilding(self)) {
-        return Effect.fail(
-          refused("ibv_wr_start", "EBUSY", "A batch of the queue pair is being built: C would wait for ever")
+      return orRefused(() => {
+        Work.ensureSending("ibv_wr_start", self)
+        const begun: Array<bigint> = []
+        return self.context.verbs.wrComplete(qp, (builder) => run(self, builder, build, begun)).pipe(
+          Effect.onError(() =>
+            Effect.sync(() => begun.toReversed().forEach((wrId) => RequestQueue.undo(self.work.sends, wrId)))
+          ),
+          Effect.tap(() => Effect.sync(() => ledger.bracketed(["ibv_wr_start", "ibv_wr_complete"]))),
+          Effect.uninterruptible
         )
-      }
-      return Effect.tap(
-        self.context.verbs.wrComplete(qp, (builder) => run(self, builder, build)),
-        () => Effect.sync(() => ledger.bracketed(["ibv_wr_start", "ibv_wr_complete"]))
-      )
+      })
     }))
 
 // -----------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------
 
-/** The queue pairs whose send queue is locked. */
-const building = new WeakSet<object>()
-
-/**
- * Whether a batch holds the lock of the send queue: whoever posts there now waits for ever.
- *
- * @internal
- */
-export const isBuilding = (self: QueuePair.QueuePair): boolean => building.has(self[Resource.TypeId])
-
 const notAsked = (call: string, flag: string): VerbsError =>
   refused(call, "EOPNOTSUPP", `The queue pair must be made with ${flag}`)
 
 /** Whatever it throws aborts the batch. */
-const run = (self: QueuePair.QueuePair, builder: SeamBatch.Builder, build: (batch: Builder) => unknown): void => {
-  const guard = guardOf(self, builder)
-  building.add(self[Resource.TypeId])
+const run = (
+  self: QueuePair.QueuePair,
+  builder: SeamBatch.Builder,
+  build: (batch: Builder) => unknown,
+  begun: Array<bigint>
+): void => {
+  const guard = guardOf(self, builder, begun)
+  self.work.isBuilding = true
   try {
     const returned = build(guard.builder)
     if (returned !== undefined) {
@@ -119,7 +118,7 @@ const run = (self: QueuePair.QueuePair, builder: SeamBatch.Builder, build: (batc
     guard.ensureComplete()
   } finally {
     guard.end()
-    building.delete(self[Resource.TypeId])
+    self.work.isBuilding = false
   }
 }
 
@@ -155,17 +154,13 @@ const addressed: { readonly [Type in QueuePairType.QueuePairType]?: string } = {
   xrcSend: "ibv_wr_set_xrc_srqn"
 }
 
-/** The bits of a number in C and the number: what is called from JS truncates silently. */
-type Numbers = Readonly<Record<string, readonly [bits: number, value: number | bigint]>>
+/** The bits of a number in C and the number. */
+type Numbers = Readonly<Record<string, readonly [bits: 64, value: bigint] | readonly [bits: number, value: number]>>
 
 const ensureInRange = (call: string, numbers: Numbers): void => {
   for (const [name, [bits, value]] of Object.entries(numbers)) {
-    const isInRange = bits === 64
-      ? typeof value === "bigint" && BigInt.asUintN(64, value) === value
-      : Number.isInteger(value) && value >= 0 && value < 2 ** bits
-    if (isInRange) continue
-    const kind = bits === 64 ? "a bigint" : "an integer"
-    throw refused(call, "EINVAL", `${name} must be ${kind} of ${bits} bits without a sign`, { [name]: String(value) })
+    if (typeof value === "bigint" || bits === 64) ensureUnsigned64(call, name, value as bigint)
+    else ensureUnsigned(call, name, value, bits)
   }
 }
 
@@ -188,7 +183,7 @@ const ensurePiece = (call: string) => ({ addr, length, lkey }: SeamBatch.Piece):
   ensureInRange(call, { addr: [64, addr], length: [32, length], lkey: [32, lkey] })
 
 /** The builder that lets through only what C survives, and what tells it that the batch ends. */
-const guardOf = (self: QueuePair.QueuePair, native: SeamBatch.Builder) => {
+const guardOf = (self: QueuePair.QueuePair, native: SeamBatch.Builder, begun: Array<bigint>) => {
   let hasEnded = false
   const failures: Array<unknown> = []
   let pending: (Operation & { readonly needs: Set<Part> }) | undefined
@@ -222,7 +217,11 @@ const guardOf = (self: QueuePair.QueuePair, native: SeamBatch.Builder) => {
       if (!self.sendOpsFlags.includes(flag)) throw notAsked(call, `${flag} among its sendOpsFlags`)
       ensureComplete()
       ensureInRange(call, { wrId: [64, request.wrId], ...numbersOf(...values) })
-      begin(request, ...values)
+      const { sends } = self.work
+      Work.ensureRoom(call, sends, 1)
+      const wrId = RequestQueue.begin(sends, request.wrId, Work.isSignaled(self.work, request.flags))
+      begun.push(wrId)
+      begin({ ...request, wrId }, ...values)
       const needs = new Set<Part>()
       if (data !== "none") needs.add("data")
       if (!isLocal && addressed[self.qpType] !== undefined) needs.add("address")

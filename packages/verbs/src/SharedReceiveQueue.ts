@@ -11,10 +11,13 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type * as CompletionQueue from "./CompletionQueue.ts"
 import * as DeviceContext from "./DeviceContext.ts"
+import * as Posting from "./internal/posting.ts"
+import * as RequestQueue from "./internal/requestQueue.ts"
 import type * as Queue from "./operations/Queue.ts"
 import type * as ProtectionDomain from "./ProtectionDomain.ts"
 import * as SharedReceiveQueueAttributes from "./SharedReceiveQueueAttributes.ts"
 import type { VerbsError } from "./VerbsError.ts"
+import type * as WorkRequest from "./WorkRequest.ts"
 import type * as XrcDomain from "./XrcDomain.ts"
 
 /**
@@ -29,6 +32,8 @@ export interface SharedReceiveQueue extends Resource.Resource<"SharedReceiveQueu
   readonly srqType: "basic" | "xrc" | "tm"
   readonly maxWr: number
   readonly maxSge: number
+  /** @internal */
+  readonly receives: RequestQueue.RequestQueue
 }
 
 /**
@@ -137,8 +142,42 @@ export const modify = (
 ): Effect.Effect<void, VerbsError | Schema.SchemaError> =>
   Effect.flatMap(
     decodeModification(attributes),
-    (attributes) => Resource.use(self, (pointer) => self.context.verbs.modifySrq(pointer, attributes))
+    (attributes) =>
+      Effect.uninterruptible(Effect.map(
+        Resource.use(self, (pointer) => self.context.verbs.modifySrq(pointer, attributes)),
+        () => {
+          if (attributes.maxWr !== undefined) self.receives.capacity = attributes.maxWr
+        }
+      ))
   )
+
+/**
+ * Posts receives, for whichever queue pair a message comes in on: `ibv_post_srq_recv(3)`. It posts one after the other
+ * and does not wait. The memory must stay registered until the completion; when its region goes before, the device
+ * refuses the message, and touches nothing.
+ *
+ * Fails with `ENOMEM` when there is no room for all, with `EINVAL` for too many pieces, bytes that are not in their region,
+ * and regions of another device: then none was posted. When the provider refuses one, `posted` in the input of the error
+ * tells how many were posted before it.
+ *
+ * ```ts
+ * import { SharedReceiveQueue } from "@effect-rdma/verbs"
+ * import type { MemoryRegion } from "@effect-rdma/verbs"
+ *
+ * const twoReceives = (queue: SharedReceiveQueue.SharedReceiveQueue, region: MemoryRegion.MemoryRegion) =>
+ *   SharedReceiveQueue.postRecv(queue, [
+ *     { wrId: 1n, sgList: [{ region, offset: 0, length: 1024 }] },
+ *     { wrId: 2n, sgList: [{ region, offset: 1024, length: 1024 }] }
+ *   ])
+ * ```
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const postRecv = (
+  self: SharedReceiveQueue,
+  requests: ReadonlyArray<WorkRequest.ReceiveRequest>
+): Effect.Effect<void, VerbsError> => Posting.post(self, (dataPath) => Posting.receiveShared(self, dataPath, requests))
 
 /**
  * The room and the limit of the queue now: `ibv_query_srq(3)`. A limit that was reached is 0 again.
@@ -180,6 +219,7 @@ const acquire = (
   Effect.suspend(() => {
     const { context } = domain
     let room = { maxWr: 0, maxSge: 0 }
+    let receives: RequestQueue.RequestQueue | undefined
     return Resource.make({
       kind: "SharedReceiveQueue",
       pair,
@@ -195,7 +235,11 @@ const acquire = (
           })
         )
       ),
-      release: context.verbs.destroySrq,
-      fields: () => ({ context, domain, srqType, ...room })
+      release: (srq: Pointer.Pointer<"ibv_srq">) =>
+        Effect.onExit(context.verbs.destroySrq(srq), () =>
+          Effect.sync(() => {
+            if (receives !== undefined) RequestQueue.close(receives)
+          })),
+      fields: () => ({ context, domain, srqType, ...room, receives: receives = RequestQueue.make(room.maxWr, false) })
     })
   })

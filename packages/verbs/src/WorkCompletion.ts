@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import * as Schema from "effect/Schema"
-import * as WorkCompletionOpcode from "./WorkCompletionOpcode.ts"
+import type * as WorkCompletionOpcode from "./WorkCompletionOpcode.ts"
 import * as WorkCompletionStatus from "./WorkCompletionStatus.ts"
 
 /**

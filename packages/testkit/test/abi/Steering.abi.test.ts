@@ -44,15 +44,20 @@ describe.skipIf(Compiler.missing !== undefined)("steering", () => {
   const open = DeviceContext.openByName("echo0")
 
   /** A queue pair for flows, whose making is no concern here. */
-  const queuePair = (context: DeviceContext.DeviceContext) =>
+  const queuePair = (context: DeviceContext.DeviceContext) => Effect.map(made(context), withoutWork)
+
+  // Nothing is ever posted to it.
+  const withoutWork = (self: Effect.Success<ReturnType<typeof made>>) => self as QueuePair.QueuePair<"rawPacket">
+
+  const made = (context: DeviceContext.DeviceContext) =>
     Resource.make({
       kind: "QueuePair",
       pair: ["echo_qp", "echo_free"],
-      site: CreationSite.capture(queuePair),
+      site: CreationSite.capture(made),
       parents: [context],
       acquire: Effect.sync(() => echo().qp(Resource.raw(context))),
       release: (qp) => Effect.sync(() => echo().free(qp)),
-      fields: (): Omit<QueuePair.QueuePair, keyof Resource.Resource<"QueuePair">> => ({
+      fields: (): Omit<QueuePair.QueuePair<"rawPacket">, keyof Resource.Resource<"QueuePair"> | "work"> => ({
         context,
         domain: undefined,
         xrcDomain: undefined,

@@ -5,6 +5,7 @@
  */
 import type * as CreationSite from "@effect-rdma/core/CreationSite"
 import * as Identifier from "@effect-rdma/core/Identifier"
+import type * as Pointer from "@effect-rdma/core/Pointer"
 import * as Resource from "@effect-rdma/core/Resource"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
@@ -16,6 +17,7 @@ import type * as QueuePairAttributes from "../QueuePairAttributes.ts"
 import type * as QueuePairType from "../QueuePairType.ts"
 import type { VerbsError } from "../VerbsError.ts"
 import type * as XrcDomain from "../XrcDomain.ts"
+import * as Work from "./queuePairWork.ts"
 import { refused } from "./refused.ts"
 
 export const noRoom: QueuePairAttributes.Capacities = {
@@ -73,17 +75,19 @@ interface Acquisition<Type extends QueuePairType.QueuePairType> {
   readonly queues: { readonly [Name in keyof Queues]-?: Queues[Name] | undefined }
   readonly others: ReadonlyArray<Resource.Any & { readonly context: DeviceContext.DeviceContext }>
   readonly fields: Pick<QueuePair<Type>, "qpType" | "sendOpsFlags">
+  readonly sqSigAll: boolean
   readonly create: (queues: Queue.Queues) => Effect.Effect<Queue.MadeQueuePair, VerbsError>
 }
 
 export const acquire = <Type extends QueuePairType.QueuePairType>(
-  { create, fields, others, owner, pair, queues, site }: Acquisition<Type>
+  { create, fields, others, owner, pair, queues, site, sqSigAll }: Acquisition<Type>
 ): Effect.Effect<QueuePair<Type>, VerbsError, Scope.Scope> =>
   Effect.suspend(() => {
     const { context } = owner
     const { recvCq, sendCq, srq } = queues
     const needed = [...others, ...new Set([sendCq, recvCq, srq].filter((queue) => queue !== undefined))]
     let made: Omit<Queue.MadeQueuePair, "qp"> = { qpNum: Identifier.Qpn.make(0), cap: noRoom }
+    let work: Work.Work | undefined
     return Resource.make({
       kind: "QueuePair",
       pair,
@@ -112,7 +116,11 @@ export const acquire = <Type extends QueuePairType.QueuePairType>(
           )
         )
       ),
-      release: context.verbs.destroyQp,
+      release: (qp: Pointer.Pointer<"ibv_qp">) =>
+        Effect.onExit(context.verbs.destroyQp(qp), () =>
+          Effect.sync(() => {
+            if (work !== undefined) Work.close(work)
+          })),
       fields: () => ({
         context,
         domain: owner.kind === "XrcDomain" ? undefined : owner,
@@ -121,7 +129,8 @@ export const acquire = <Type extends QueuePairType.QueuePairType>(
         recvCq,
         srq,
         ...fields,
-        ...made
+        ...made,
+        work: work = Work.make(srq === undefined ? made.cap : { ...made.cap, maxRecvWr: 0 }, sqSigAll)
       })
     })
   })

@@ -12,6 +12,7 @@ import type * as QueuePair from "../QueuePair.ts"
 import type * as QueuePairAttributes from "../QueuePairAttributes.ts"
 import * as QueuePairTransition from "../QueuePairTransition.ts"
 import { VerbsError } from "../VerbsError.ts"
+import * as Work from "./queuePairWork.ts"
 import { refused } from "./refused.ts"
 
 const call = "ibv_modify_qp"
@@ -34,7 +35,12 @@ export const modify = (
   Effect.andThen(
     checkPath(self, attributes),
     Effect.catch(
-      Resource.use(self, (pointer) => self.context.verbs.modifyQp(pointer, attributes)),
+      Effect.uninterruptible(Effect.map(
+        Resource.use(self, (pointer) => self.context.verbs.modifyQp(pointer, attributes)),
+        () => {
+          if (attributes.qpState !== undefined) Work.moved(self.work, attributes.qpState)
+        }
+      )),
       (error) => Effect.flatMap(explain(self, attributes, error), Effect.fail)
     )
   )

@@ -5,6 +5,7 @@
  */
 import * as Errno from "@effect-rdma/core/Errno"
 import * as NativeReason from "@effect-rdma/core/NativeReason"
+import * as Effect from "effect/Effect"
 import { VerbsError } from "../VerbsError.ts"
 
 /** `call` would fail with `errno`, or end the process: `hint` says why. */
@@ -14,3 +15,29 @@ export const refused = (
   hint: string,
   input: VerbsError["input"] = {}
 ): VerbsError => new VerbsError({ call, reason: NativeReason.fromErrno(Errno.numberOf(errno)), input, hint })
+
+/** A number as C takes it, without a sign: what is called from JS would cut it down. Throws what is refused. */
+export const ensureUnsigned = (call: string, name: string, value: number | undefined, bits: number = 32): number => {
+  if (value !== undefined && Number.isInteger(value) && value >= 0 && value < 2 ** bits) return value
+  throw outOfRange(call, name, value, `an integer of ${bits} bits without a sign`)
+}
+
+/** As {@link ensureUnsigned}, for 64 bits. */
+export const ensureUnsigned64 = (call: string, name: string, value: bigint | undefined): bigint => {
+  if (typeof value === "bigint" && BigInt.asUintN(64, value) === value) return value
+  throw outOfRange(call, name, value, "a bigint of 64 bits without a sign")
+}
+
+const outOfRange = (call: string, name: string, value: unknown, what: string): VerbsError =>
+  refused(call, "EINVAL", `${name} must be ${what}`, { [name]: String(value) })
+
+/** Runs what throws errors of what it refuses. */
+export const orRefused = <A, E, R>(run: () => Effect.Effect<A, E, R>): Effect.Effect<A, E | VerbsError, R> =>
+  Effect.suspend((): Effect.Effect<A, E | VerbsError, R> => {
+    try {
+      return run()
+    } catch (thrown) {
+      if (thrown instanceof VerbsError) return Effect.fail(thrown)
+      throw thrown
+    }
+  })

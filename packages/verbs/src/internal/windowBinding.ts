@@ -6,14 +6,15 @@
 import * as Resource from "@effect-rdma/core/Resource"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
+import type * as AccessFlags from "../AccessFlags.ts"
 import * as DeviceContext from "../DeviceContext.ts"
 import type * as MemoryAttributes from "../MemoryAttributes.ts"
 import type { MemoryRegion } from "../MemoryRegion.ts"
 import type { MemoryWindow } from "../MemoryWindow.ts"
 import type * as QueuePair from "../QueuePair.ts"
-import * as SendBatch from "../SendBatch.ts"
 import type { VerbsError } from "../VerbsError.ts"
-import { refused } from "./refused.ts"
+import * as Work from "./queuePairWork.ts"
+import { orRefused, refused } from "./refused.ts"
 
 type Binding = typeof MemoryAttributes.Binding.Type
 type Mutable<A> = { -readonly [K in keyof A]: A[K] }
@@ -27,10 +28,52 @@ export const bind = (
   region: MemoryRegion,
   binding: Binding
 ): Effect.Effect<void, VerbsError> =>
-  Effect.suspend(() => {
-    const state = stateOf(self)
-    return state.turn.withPermit(Effect.uninterruptible(bindAlone(self, state, queuePair, region, binding)))
-  })
+  Effect.suspend(() =>
+    stateOf(self).turn.withPermit(Effect.uninterruptible(bindAlone(self, queuePair, region, binding)))
+  )
+
+/** The bytes of a region that a window may be bound to. Throws what is refused. */
+export const ensurePart = (
+  call: string,
+  { access, length: asked, offset = 0, region }: {
+    readonly region: MemoryRegion
+    readonly access: AccessFlags.AccessFlags
+    readonly offset?: number | undefined
+    readonly length?: number | undefined
+  }
+): { readonly addr: bigint; readonly length: bigint } => {
+  const rest = Number(region.length) - offset
+  const length = asked ?? rest
+  if (!Number.isInteger(offset) || !Number.isInteger(length) || offset < 0 || length < 0 || length > rest) {
+    throw refused(call, "EINVAL", `The region has ${region.length} bytes`, { offset, length })
+  }
+  const input = { access: region.access.join(" ") }
+  // The device would tell by a failed completion only, and the queue pair would be in ERR.
+  if (length > 0 && !region.access.includes("mwBind")) {
+    throw refused(call, "EINVAL", "The region must be registered with mwBind", input)
+  }
+  const isWritten = access.some((flag) => flag === "remoteWrite" || flag === "remoteAtomic")
+  if (length > 0 && isWritten && !region.access.includes("localWrite")) {
+    throw refused(call, "EINVAL", "remoteWrite and remoteAtomic need a region with localWrite", input)
+  }
+  return { addr: region.address + BigInt(offset), length: BigInt(length) }
+}
+
+/** A bind was posted: the window has another key, and goes before the region that it is on. */
+export const bound = ({ length, region, rkey, window }: {
+  readonly window: MemoryWindow
+  readonly region: MemoryRegion
+  readonly rkey: number
+  readonly length?: number | undefined
+}): void => {
+  const writable: Mutable<MemoryWindow> = window
+  writable.rkey = rkey
+  const state = stateOf(window)
+  // The window itself keeps the region that it leaves: that cannot go before it, and so not meanwhile.
+  if (state.region !== undefined) Resource.removeParent(window, state.region)
+  state.region = length === 0 ? undefined : region
+  if (state.region !== undefined) Resource.addParent(window, state.region)
+}
 
 // -----------------------------------------------------------------------------
 // internal
@@ -55,40 +98,15 @@ const stateOf = (self: MemoryWindow): State => {
 
 const bindAlone = Effect.fnUntraced(function*(
   self: MemoryWindow,
-  state: State,
   queuePair: QueuePair.QueuePair,
   region: MemoryRegion,
-  { access, flags, length: asked, offset, wrId }: Binding
+  { access, flags, length, offset, wrId }: Binding
 ): Effect.fn.Return<void, VerbsError> {
   if (self.type !== 1) {
     return yield* refused(call, "EINVAL", "Only windows of type 1 are bound this way", { type: self.type })
   }
   yield* DeviceContext.ensureSame(call, self, queuePair)
   yield* DeviceContext.ensureSame(call, self, region)
-  const rest = region.length - BigInt(offset)
-  const length = asked === undefined ? rest : BigInt(asked)
-  if (rest < 0n || length > rest) {
-    return yield* refused(call, "EINVAL", `The region has ${region.length} bytes`, { offset, length })
-  }
-  // The device would tell by a failed completion only, and the queue pair would be in ERR.
-  if (length > 0n && !region.access.includes("mwBind")) {
-    return yield* refused(call, "EINVAL", "The region must be registered with mwBind", {
-      access: region.access.join(" ")
-    })
-  }
-  const isWritten = access.some((flag) => flag === "remoteWrite" || flag === "remoteAtomic")
-  if (length > 0n && isWritten && !region.access.includes("localWrite")) {
-    const input = { access: region.access.join(" ") }
-    return yield* refused(call, "EINVAL", "remoteWrite and remoteAtomic need a region with localWrite", input)
-  }
-  const posted = (rkey: number): void => {
-    const writable: Mutable<MemoryWindow> = self
-    writable.rkey = rkey
-    // The window itself keeps the region that it leaves: that cannot go before it, and so not meanwhile.
-    if (state.region !== undefined) Resource.removeParent(self, state.region)
-    state.region = length === 0n ? undefined : region
-    if (state.region !== undefined) Resource.addParent(self, state.region)
-  }
   yield* Resource.use(self, (mw) =>
     Resource.use(queuePair, (qp) =>
       Resource.use(region, ({ mr }) => {
@@ -96,10 +114,17 @@ const bindAlone = Effect.fnUntraced(function*(
           const input = { window: Resource.nameOf(self.domain), region: Resource.nameOf(region.domain) }
           return Effect.fail(refused(call, "EPERM", "The window and the region must be of one domain", input))
         }
-        if (SendBatch.isBuilding(queuePair)) {
-          return Effect.fail(refused(call, "EBUSY", "A batch of the queue pair is being built: C would wait for ever"))
-        }
-        const addr = region.address + BigInt(offset)
-        return Effect.map(self.context.verbs.bindMw(qp, mw, { wrId, flags, mr, addr, length, access }), posted)
+        return orRefused(() => {
+          const part = ensurePart(call, { region, access, offset, length })
+          return Effect.map(
+            Work.postOne(
+              call,
+              queuePair,
+              { wrId, flags },
+              (wrId) => self.context.verbs.bindMw(qp, mw, { wrId, flags, mr, ...part, access })
+            ),
+            (rkey) => bound({ window: self, region, length, rkey })
+          )
+        })
       })))
 })

@@ -1,0 +1,233 @@
+/**
+ * Awaiting one work request. Its memory is the device's until the completion, so nothing that holds it is released before,
+ * and who is interrupted waits for the completion too: past the grace the queue pair is flushed.
+ *
+ * @since 0.1.0
+ */
+import * as Resource from "@effect-rdma/core/Resource"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as CompletionQueue from "../CompletionQueue.ts"
+import type * as DataPath from "../operations/DataPath.ts"
+import type * as QueuePair from "../QueuePair.ts"
+import type { VerbsError } from "../VerbsError.ts"
+import * as WaitStrategy from "../WaitStrategy.ts"
+import * as WorkCompletion from "../WorkCompletion.ts"
+import type * as WorkRequest from "../WorkRequest.ts"
+import * as Completions from "./completions.ts"
+import * as Posting from "./posting.ts"
+import * as Path from "./queuePairPath.ts"
+import * as Work from "./queuePairWork.ts"
+import { orRefused, refused } from "./refused.ts"
+import * as RequestQueue from "./requestQueue.ts"
+import * as Codec from "./workRequest.ts"
+
+type Outcome = Effect.Effect<WorkCompletion.Succeeded, VerbsError | WorkCompletion.WorkCompletionError>
+
+/** Posts a send, when there is room, and waits for its completion. */
+export const send = (self: QueuePair.QueuePair, request: WorkRequest.SendRequest): Outcome => {
+  const { flags = [] } = request
+  const signaled: WorkRequest.SendRequest = flags.includes("signaled")
+    ? request
+    : { ...request, flags: [...flags, "signaled"] }
+  return whenPosted(self, {
+    name: request.opcode,
+    queue: self.work.sends,
+    completionQueue: self.sendCq,
+    handles: () => Codec.handlesOf(request),
+    ensure: () => Work.ensureSending("ibv_post_send", self),
+    wrId: request.wrId ?? 0n,
+    post: (dataPath, whom) => Posting.send(self, dataPath, [signaled], () => whom)
+  })
+}
+
+/** Posts a receive, when there is room, and waits for its completion. */
+export const receive = (self: QueuePair.QueuePair, request: WorkRequest.ReceiveRequest): Outcome =>
+  whenPosted(self, {
+    name: "recv",
+    queue: self.work.receives,
+    completionQueue: self.recvCq,
+    handles: () => Codec.handlesOf(request),
+    ensure: () => {},
+    wrId: request.wrId ?? 0n,
+    post: (dataPath, whom) => Posting.receive(self, dataPath, [request], () => whom)
+  })
+
+// -----------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------
+
+interface Request {
+  readonly name: string
+  readonly queue: RequestQueue.RequestQueue
+  readonly completionQueue: CompletionQueue.CompletionQueue | undefined
+  readonly handles: () => ReadonlyArray<Resource.Any>
+  /** Throws what is refused before there is any waiting. */
+  readonly ensure: () => void
+  readonly wrId: bigint
+  readonly post: (dataPath: DataPath.DataPath, whom: RequestQueue.Awaited) => VerbsError | undefined
+}
+
+/** A request under way, and how it ended. */
+interface Pending extends Waiter {
+  outcome: Outcome | undefined
+  readonly end: (outcome: Outcome) => void
+}
+
+const whenPosted = (self: QueuePair.QueuePair, request: Request): Outcome =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.flatMap(
+      restore(untilRoom(self, request)),
+      (completionQueue) =>
+        Effect.flatMap(self.context.verbs.dataPath, (dataPath) =>
+          orRefused(() => {
+            // Others may have been quicker.
+            if (!hasRoom(request)) return restore(whenPosted(self, request))
+            let isUrgent = false
+            const held: Array<() => void> = []
+            const giveBack = () => held.splice(0).forEach((give) => give())
+            const pending: Pending = {
+              outcome: undefined,
+              // Also when something that it holds is to be released.
+              isTold: () => isUrgent || pending.outcome !== undefined,
+              wake: () => {},
+              end: (outcome) => {
+                if (pending.outcome !== undefined) return
+                pending.outcome = outcome
+                giveBack()
+                Completions.leave(completionQueue, failed)
+                pending.wake()
+              }
+            }
+            const failed = (error: VerbsError): void => pending.end(Effect.fail(error))
+            try {
+              for (const handle of request.handles()) {
+                held.push(Resource.holdUnsafe(handle, () => {
+                  isUrgent = true
+                  pending.wake()
+                }))
+              }
+              const error = request.post(dataPath, {
+                wrId: request.wrId,
+                ended: (completion) => pending.end(outcomeOf(self, request.name, completion))
+              })
+              if (error !== undefined) throw error
+            } catch (thrown) {
+              giveBack()
+              throw thrown
+            }
+            // On quick devices it has ended by now.
+            const error = Completions.sweep(completionQueue, dataPath)
+            if (error !== undefined) failed(error)
+            if (pending.outcome !== undefined) return pending.outcome
+            completionQueue.completions.needing.add(failed)
+            return Effect.andThen(Completions.drive(completionQueue), untilEnded(self, pending, restore))
+          }))
+    )
+  )
+
+const hasRoom = ({ queue }: Request): boolean => RequestQueue.hasRoom(queue, 1)
+
+/** Waits until the queue has room, and gives the completion queue where the request will end. */
+const untilRoom = (
+  self: QueuePair.QueuePair,
+  request: Request
+): Effect.Effect<CompletionQueue.CompletionQueue, VerbsError> =>
+  orRefused(() => {
+    const { completionQueue, name, queue } = request
+    // Throws for one that is released.
+    Resource.raw(self)
+    request.ensure()
+    if (completionQueue === undefined) {
+      throw refused("ibv_poll_cq", "EINVAL", "The queue pair has no completion queue for it", { request: name })
+    }
+    if (hasRoom(request)) return Effect.succeed(completionQueue)
+    // Room comes with a completion only.
+    if (queue.signaled === 0) Work.ensureRoom("ibv_post_send", queue, 1)
+    const waiter: Waiter = { isTold: () => error !== undefined || hasRoom(request), wake: () => {} }
+    let error: VerbsError | undefined
+    const told = () => waiter.wake()
+    const failed = (reason: VerbsError) => {
+      error = reason
+      waiter.wake()
+    }
+    queue.waiting.add(told)
+    completionQueue.completions.needing.add(failed)
+    return Effect.andThen(Completions.drive(completionQueue), wait(waiter)).pipe(
+      Effect.ensuring(Effect.sync(() => {
+        queue.waiting.delete(told)
+        Completions.leave(completionQueue, failed)
+      })),
+      Effect.flatMap(() => error === undefined ? untilRoom(self, request) : Effect.fail(error))
+    )
+  })
+
+const outcomeOf = (
+  self: QueuePair.QueuePair,
+  request: string,
+  completion: WorkCompletion.WorkCompletion | undefined
+): Outcome => {
+  if (completion === undefined) {
+    return Effect.suspend(() => {
+      // Destroyed, or reset.
+      Resource.raw(self)
+      return Effect.fail(refused("ibv_modify_qp", "ECANCELED", "The queue pair was reset: its requests are gone"))
+    })
+  }
+  if (completion.status === "success") return Effect.succeed(completion)
+  const { qpNum, status, vendorErr, wrId } = completion
+  const queuePair = Resource.nameOf(self)
+  return Effect.fail(
+    new WorkCompletion.WorkCompletionError({ request, status, vendorErr, wrId, qpNum, queuePair })
+  )
+}
+
+interface Waiter {
+  readonly isTold: () => boolean
+  wake: () => void
+}
+
+const wait = (waiter: Waiter): Effect.Effect<void> =>
+  Effect.callback((resume) => {
+    if (waiter.isTold()) return resume(Effect.void)
+    waiter.wake = () => resume(Effect.void)
+  })
+
+const untilEnded = (
+  self: QueuePair.QueuePair,
+  pending: Pending,
+  restore: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+): Outcome =>
+  restore(wait(pending)).pipe(
+    Effect.onInterrupt(() => flush(self, pending)),
+    Effect.andThen(Effect.suspend(() => pending.outcome ?? flush(self, pending)))
+  )
+
+/** Ends a request that may not go on: it has the grace, then the queue pair is flushed. */
+const flush = (self: QueuePair.QueuePair, pending: Pending): Outcome =>
+  Effect.gen(function*() {
+    const grace = yield* WaitStrategy.InterruptionGrace
+    yield* endedWithin(pending, Duration.toMillis(Duration.fromInputUnsafe(grace)))
+    if (pending.outcome === undefined) {
+      // One that is being released drops its requests.
+      yield* Effect.exit(Path.modify(self, { qpState: "err" }))
+      yield* endedWithin(pending, flushMillis)
+    }
+    pending.end(Effect.fail(refused("ibv_poll_cq", "ETIMEDOUT", "No completion came, not even of the flush")))
+    return yield* pending.outcome!
+  })
+
+/** How long a device may take to flush. */
+const flushMillis = 5000
+
+// Not on the program's clock: what a test's clock never lets happen would keep memory from its owner for ever.
+const endedWithin = (pending: Pending, millis: number): Effect.Effect<void> =>
+  Effect.callback((resume) => {
+    if (pending.outcome !== undefined) return resume(Effect.void)
+    const timer = setTimeout(() => resume(Effect.void), millis)
+    pending.wake = () => {
+      if (pending.outcome === undefined) return
+      clearTimeout(timer)
+      resume(Effect.void)
+    }
+  })

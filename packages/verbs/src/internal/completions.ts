@@ -1,0 +1,244 @@
+/**
+ * Where the completions of a queue go: to those who await their request, and to those who poll.
+ *
+ * @since 0.1.0
+ */
+import * as Resource from "@effect-rdma/core/Resource"
+import * as Cause from "effect/Cause"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type * as CompletionChannel from "../CompletionChannel.ts"
+import type * as CompletionQueue from "../CompletionQueue.ts"
+import type * as ExtendedCompletion from "../ExtendedCompletion.ts"
+import type * as DataPath from "../operations/DataPath.ts"
+import type { VerbsError } from "../VerbsError.ts"
+import * as WaitStrategy from "../WaitStrategy.ts"
+import type * as WorkCompletion from "../WorkCompletion.ts"
+import * as ChannelEvents from "./channelEvents.ts"
+import { refused } from "./refused.ts"
+import * as RequestQueue from "./requestQueue.ts"
+
+/** Of one queue. */
+export interface Completions {
+  /** What those who await a request took from the device, and is for those who poll. */
+  readonly taken: Array<
+    { readonly completion: WorkCompletion.WorkCompletion; readonly of: Pick<RequestQueue.RequestQueue, "undelivered"> }
+  >
+  /** Those who sleep until there is something. */
+  readonly sleeping: Set<() => void>
+  /** Those who need somebody to poll, told when nobody can any more. */
+  readonly needing: Set<(error: VerbsError) => void>
+  isDriven: boolean
+}
+
+export const make = (): Completions => ({ taken: [], sleeping: new Set(), needing: new Set(), isDriven: false })
+
+/** At most so many completions that nobody awaits; all in one turn. */
+export const poll = (
+  self: CompletionQueue.CompletionQueue,
+  dataPath: DataPath.DataPath,
+  max: number
+): DataPath.Polled => {
+  const { taken } = self.completions
+  const cq = Resource.raw(self)
+  if (taken.length > 0) {
+    const given = taken.splice(0, max)
+    for (const { of } of given) of.undelivered--
+    return { completions: given.map(({ completion }) => completion), error: undefined }
+  }
+  for (;;) {
+    const polled = dataPath.pollCq(cq, max)
+    if (polled.error !== undefined) return polled
+    const completions = polled.completions.filter(isForPoller)
+    if (completions.length > 0 || polled.completions.length < max) return { completions, error: undefined }
+  }
+}
+
+/**
+ * Whether a completion is for those who poll; then it has the `wrId` that was given with the request. One that is awaited
+ * is handed over here, and one of a queue that is no more is nobody's.
+ */
+export const isForPoller = (
+  completion: WorkCompletion.WorkCompletion | ExtendedCompletion.ExtendedCompletion
+): boolean => receiverOf(completion) !== undefined
+
+/** Waits until `look` gives something, in the way of the fiber's strategy. */
+export const until = <A>(
+  self: CompletionQueue.CompletionQueue,
+  look: Look<A>
+): Effect.Effect<A, VerbsError> =>
+  Effect.flatMap(self.context.verbs.dataPath, (dataPath) =>
+    look(dataPath) ??
+      Effect.flatMap(WaitStrategy.WaitStrategy, (strategy) => {
+        switch (strategy._tag) {
+          case "spin":
+            return spin(dataPath, look, Duration.toMillis(Duration.fromInputUnsafe(strategy.slice)))
+          case "turn":
+            return turn(dataPath, look)
+          case "channel":
+            return self.channel === undefined ? turn(dataPath, look) : sleep(self, self.channel, dataPath, look)
+        }
+      }))
+
+/** Sees to it that somebody polls the queue as long as anybody needs it. */
+export const drive = (self: CompletionQueue.CompletionQueue): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    const { completions } = self
+    if (completions.isDriven) return Effect.void
+    completions.isDriven = true
+    const driver = until(self, (dataPath) => {
+      const error = sweep(self, dataPath)
+      if (error !== undefined) return Effect.fail(error)
+      if (completions.needing.size > 0) return undefined
+      // In the same turn: whoever comes later starts another one.
+      completions.isDriven = false
+      return Effect.void
+    })
+    return Effect.asVoid(Effect.forkDetach(Effect.catchCause(driver, (cause) =>
+      Effect.sync(() => {
+        completions.isDriven = false
+        // When the queue was released nobody is left: its queue pairs went before it.
+        const error = Option.getOrElse(Cause.findErrorOption(cause), () => notPolled(cause))
+        for (const tell of completions.needing) tell(error)
+      }))))
+  })
+
+/** Ends the need for somebody who polls; one who sleeps only for that must know. */
+export const leave = ({ completions }: CompletionQueue.CompletionQueue, tell: (error: VerbsError) => void): void => {
+  completions.needing.delete(tell)
+  if (completions.needing.size === 0) { for (const wake of completions.sleeping) wake() }
+}
+
+/** Takes what the device has: what is awaited is handed over, the rest is kept for those who poll. */
+export const sweep = (self: CompletionQueue.CompletionQueue, dataPath: DataPath.DataPath): VerbsError | undefined => {
+  const { sleeping, taken } = self.completions
+  const cq = Resource.raw(self)
+  // A device that is faster than this cannot keep the thread.
+  for (let swept = 0; swept <= self.cqe; swept += atOnce) {
+    const { completions, error } = dataPath.pollCq(cq, atOnce)
+    if (error !== undefined) return error
+    let isKept = false
+    for (const completion of completions) {
+      const of = receiverOf(completion)
+      if (of === undefined) continue
+      of.undelivered++
+      taken.push({ completion, of })
+      isKept = true
+    }
+    if (isKept) { for (const tell of sleeping) tell() }
+    if (completions.length < atOnce) break
+  }
+  return undefined
+}
+
+// -----------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------
+
+const atOnce = 32
+
+const notPolled = (cause: Cause.Cause<unknown>): VerbsError =>
+  refused("ibv_poll_cq", "EIO", `The completion queue cannot be polled: ${Cause.pretty(cause)}`)
+
+/** Of those who post through the seam, with numbers of their own. */
+const foreign: Pick<RequestQueue.RequestQueue, "undelivered"> = { undelivered: 0 }
+
+type Mutable<A> = { -readonly [K in keyof A]: A[K] }
+
+const receiverOf = (
+  completion: WorkCompletion.WorkCompletion | ExtendedCompletion.ExtendedCompletion
+): Pick<RequestQueue.RequestQueue, "undelivered"> | undefined => {
+  const ended = RequestQueue.end(completion.wrId)
+  if (ended === undefined) return RequestQueue.isForeign(completion.wrId) ? foreign : undefined
+  const { queue, underWay } = ended
+  // The poll made it for us alone.
+  const own: Mutable<typeof completion> = completion
+  if (typeof underWay === "bigint") {
+    own.wrId = underWay
+    return queue
+  }
+  own.wrId = underWay.wrId
+  underWay.ended(plain(completion))
+  return undefined
+}
+
+/** A failed one is the same for both. */
+const isExtended = (
+  completion: WorkCompletion.WorkCompletion | ExtendedCompletion.ExtendedCompletion
+): completion is ExtendedCompletion.ExtendedCompletion => completion.qpNum === undefined || !("hasGrh" in completion)
+
+/** What an extended queue was not asked for is not there. */
+const plain = (
+  completion: WorkCompletion.WorkCompletion | ExtendedCompletion.ExtendedCompletion
+): WorkCompletion.WorkCompletion => {
+  if (!isExtended(completion)) return completion
+  const { byteLen = 0, dlidPathBits = 0, qpNum = 0, slid = 0, sl = 0, srcQp = 0, status, vendorErr, wrId } = completion
+  if (status !== "success") return { wrId, status, vendorErr, qpNum }
+  const { immData, invalidatedRkey, opcode = "unknown", wcFlags = 0 } = completion
+  const hasGrh = (wcFlags & 1) !== 0
+  return {
+    wrId,
+    status,
+    vendorErr,
+    qpNum,
+    opcode,
+    byteLen,
+    immData,
+    invalidatedRkey,
+    srcQp,
+    hasGrh,
+    pkeyIndex: 0,
+    slid,
+    sl,
+    dlidPathBits
+  }
+}
+
+type Look<A> = (dataPath: DataPath.DataPath) => Effect.Effect<A, VerbsError> | undefined
+
+const turn = <A>(dataPath: DataPath.DataPath, look: Look<A>): Effect.Effect<A, VerbsError> =>
+  Effect.flatMap(Effect.yieldNow, () => look(dataPath) ?? turn(dataPath, look))
+
+const spin = <A>(dataPath: DataPath.DataPath, look: Look<A>, millis: number): Effect.Effect<A, VerbsError> =>
+  Effect.suspend(() => {
+    const end = performance.now() + millis
+    do {
+      const found = look(dataPath)
+      if (found !== undefined) return found
+    } while (performance.now() < end)
+    return Effect.andThen(Effect.yieldNow, spin(dataPath, look, millis))
+  })
+
+/**
+ * Asks for an event, looks once more, since what came before it gives none, and sleeps. Who sleeps is known before the
+ * event is asked for: anybody may read it.
+ */
+const sleep = <A>(
+  self: CompletionQueue.CompletionQueue,
+  channel: CompletionChannel.CompletionChannel,
+  dataPath: DataPath.DataPath,
+  look: Look<A>
+): Effect.Effect<A, VerbsError> =>
+  Effect.suspend(() => {
+    const { sleeping } = self.completions
+    const told = { value: false }
+    const tell = () => {
+      told.value = true
+    }
+    sleeping.add(tell)
+    return Effect.andThen(
+      Resource.use(self, (cq) => self.context.verbs.reqNotifyCq(cq, false)),
+      Effect.suspend(() => {
+        const found = look(dataPath)
+        if (found !== undefined) return Effect.asSome(found)
+        return Effect.as(
+          Resource.whileLive(self, ChannelEvents.whileReading(channel, sleeping, () => told.value)),
+          Option.none<A>()
+        )
+      })
+    ).pipe(Effect.ensuring(Effect.sync(() => sleeping.delete(tell))))
+  }).pipe(Effect.flatMap(Option.match({
+    onNone: () => Effect.suspend(() => look(dataPath) ?? sleep(self, channel, dataPath, look)),
+    onSome: Effect.succeed
+  })))

@@ -1,0 +1,122 @@
+/**
+ * Posting to the queues of a queue pair and to shared receive queues: checked, noted and posted in one turn.
+ *
+ * @since 0.1.0
+ */
+import * as Resource from "@effect-rdma/core/Resource"
+import * as Effect from "effect/Effect"
+import type * as DeviceContext from "../DeviceContext.ts"
+import type * as DataPath from "../operations/DataPath.ts"
+import type * as QueuePair from "../QueuePair.ts"
+import type { SharedReceiveQueue } from "../SharedReceiveQueue.ts"
+import type { VerbsError } from "../VerbsError.ts"
+import type * as WorkRequest from "../WorkRequest.ts"
+import * as Work from "./queuePairWork.ts"
+import { orRefused, refused } from "./refused.ts"
+import * as RequestQueue from "./requestQueue.ts"
+import * as WindowBinding from "./windowBinding.ts"
+import * as Codec from "./workRequest.ts"
+
+/** What stands for a request while it is under way. */
+type Whom<Request> = (request: Request) => RequestQueue.UnderWay
+
+/** Posts sends, and gives the error of the first that was not posted. Throws what is refused: then none was. */
+export const send = (
+  self: QueuePair.QueuePair,
+  dataPath: DataPath.DataPath,
+  requests: ReadonlyArray<WorkRequest.SendRequest>,
+  whom: Whom<WorkRequest.SendRequest> = wrIdOf
+): VerbsError | undefined => {
+  const call = "ibv_post_send"
+  const qp = Resource.raw(self)
+  const { work } = self
+  Work.ensureSending(call, self)
+  // Who awaits a request has waited for the room.
+  if (whom === wrIdOf) Work.ensureRoom(call, work.sends, requests.length)
+  const native = requests.map((request) => Codec.encodeSend(self, request))
+  for (let index = 0; index < native.length; index++) {
+    const request = requests[index]!
+    native[index]!.wrId = RequestQueue.begin(work.sends, whom(request), Work.isSignaled(work, request.flags))
+  }
+  const { count, error } = dataPath.postSend(qp, native)
+  for (let index = 0; index < count; index++) {
+    const request = requests[index]!
+    if (request.opcode === "bindMw") WindowBinding.bound(request.bind)
+  }
+  if (error !== undefined) undoFrom(work.sends, native, count)
+  return error
+}
+
+/** As {@link send}, for receives. */
+export const receive = (
+  self: QueuePair.QueuePair,
+  dataPath: DataPath.DataPath,
+  requests: ReadonlyArray<WorkRequest.ReceiveRequest>,
+  whom: Whom<WorkRequest.ReceiveRequest> = wrIdOf
+): VerbsError | undefined => {
+  const call = "ibv_post_recv"
+  const qp = Resource.raw(self)
+  const { receives, state } = self.work
+  if (receives.capacity === 0) {
+    const hint = self.srq === undefined ? "The queue pair has no receive queue" : "It receives from its shared queue"
+    throw refused(call, "EINVAL", hint, { qpType: self.qpType })
+  }
+  if (state === "reset") throw refused(call, "EINVAL", "The queue pair takes receives from INIT on: toInit or connect")
+  return receiveOn(call, self, receives, self.cap.maxRecvSge, requests, whom, (native) => dataPath.postRecv(qp, native))
+}
+
+/** As {@link receive}, for those of many queue pairs. */
+export const receiveShared = (
+  self: SharedReceiveQueue,
+  dataPath: DataPath.DataPath,
+  requests: ReadonlyArray<WorkRequest.ReceiveRequest>
+): VerbsError | undefined => {
+  const srq = Resource.raw(self)
+  const post = (native: ReadonlyArray<DataPath.ReceiveRequest>) => dataPath.postSrqRecv(srq, native)
+  return receiveOn("ibv_post_srq_recv", self, self.receives, self.maxSge, requests, wrIdOf, post)
+}
+
+/** Posts in one turn. */
+export const post = (
+  { context }: { readonly context: DeviceContext.DeviceContext },
+  run: (dataPath: DataPath.DataPath) => VerbsError | undefined
+): Effect.Effect<void, VerbsError> =>
+  Effect.flatMap(context.verbs.dataPath, (dataPath) =>
+    orRefused(() => {
+      const error = run(dataPath)
+      return error === undefined ? Effect.void : Effect.fail(error)
+    }))
+
+// -----------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------
+
+const wrIdOf = ({ wrId = 0n }: { readonly wrId?: bigint }): bigint => wrId
+
+const receiveOn = (
+  call: string,
+  owner: Resource.Any & { readonly context: DeviceContext.DeviceContext },
+  queue: RequestQueue.RequestQueue,
+  maxSge: number,
+  requests: ReadonlyArray<WorkRequest.ReceiveRequest>,
+  whom: Whom<WorkRequest.ReceiveRequest>,
+  postNative: (requests: ReadonlyArray<DataPath.ReceiveRequest>) => DataPath.Posted
+): VerbsError | undefined => {
+  if (whom === wrIdOf) Work.ensureRoom(call, queue, requests.length)
+  const native = requests.map((request) => Codec.encodeReceive(call, owner, request, maxSge))
+  for (let index = 0; index < native.length; index++) {
+    // Every receive has a completion.
+    native[index]!.wrId = RequestQueue.begin(queue, whom(requests[index]!), true)
+  }
+  const { count, error } = postNative(native)
+  if (error !== undefined) undoFrom(queue, native, count)
+  return error
+}
+
+const undoFrom = (
+  queue: RequestQueue.RequestQueue,
+  requests: ReadonlyArray<{ readonly wrId: bigint }>,
+  first: number
+): void => {
+  for (let index = requests.length - 1; index >= first; index--) RequestQueue.undo(queue, requests[index]!.wrId)
+}

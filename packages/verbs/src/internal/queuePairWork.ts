@@ -1,0 +1,94 @@
+/**
+ * What is under way on a queue pair, and what must hold before more is posted.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import type * as SendBatch from "../operations/SendBatch.ts"
+import type * as QueuePair from "../QueuePair.ts"
+import type * as QueuePairState from "../QueuePairState.ts"
+import type { VerbsError } from "../VerbsError.ts"
+import { orRefused, refused } from "./refused.ts"
+import * as RequestQueue from "./requestQueue.ts"
+
+export interface Work {
+  readonly sends: RequestQueue.RequestQueue
+  /** Its own: with a shared receive queue it has none. */
+  readonly receives: RequestQueue.RequestQueue
+  /** Every send has a completion. */
+  readonly signalsAll: boolean
+  /** Where it was put last. The device moves on by itself, but never back to where nothing can be posted. */
+  state: QueuePairState.QueuePairState
+  /** A batch holds the lock of the send queue: whoever posts there now waits for ever. */
+  isBuilding: boolean
+}
+
+export const make = ({ maxRecvWr, maxSendWr }: QueuePair.QueuePair["cap"], signalsAll: boolean): Work => ({
+  sends: RequestQueue.make(maxSendWr, true),
+  receives: RequestQueue.make(maxRecvWr, true),
+  signalsAll,
+  state: "reset",
+  isBuilding: false
+})
+
+/** Nothing is under way any more: the queue pair is destroyed. */
+export const close = ({ receives, sends }: Work): void => {
+  RequestQueue.close(sends)
+  RequestQueue.close(receives)
+}
+
+/** Notes a transition. */
+export const moved = (work: Work, state: QueuePairState.QueuePairState): void => {
+  work.state = state
+  if (state !== "reset") return
+  RequestQueue.drop(work.sends)
+  RequestQueue.drop(work.receives)
+}
+
+export const isSignaled = ({ signalsAll }: Work, flags: ReadonlyArray<SendBatch.SendFlag> | undefined): boolean =>
+  signalsAll || (flags !== undefined && flags.includes("signaled"))
+
+/** Throws what forbids to post sends at all. */
+export const ensureSending = (call: string, { qpType, work }: QueuePair.QueuePair): void => {
+  if (work.isBuilding) {
+    throw refused(call, "EBUSY", "A batch of the queue pair is being built: C would wait for ever")
+  }
+  if (work.sends.capacity === 0) throw refused(call, "EINVAL", "The queue pair has no send queue", { qpType })
+  const { state } = work
+  if (state === "reset" || state === "init" || state === "rtr") {
+    throw refused(call, "EINVAL", "The queue pair sends from RTS on: toRts or connect", { state })
+  }
+}
+
+/** Throws when so many more find no room. */
+export const ensureRoom = (call: string, queue: RequestQueue.RequestQueue, count: number): void => {
+  const { capacity, inFlight, signaled, undelivered } = queue
+  if (inFlight + undelivered + count <= capacity) return
+  const input = { count, capacity, inFlight, undelivered }
+  if (count > capacity) throw refused(call, "ENOMEM", `The queue was made for ${capacity} requests`, input)
+  throw refused(
+    call,
+    "ENOMEM",
+    inFlight + count <= capacity
+      ? "The completions of earlier requests must be polled first"
+      : signaled === 0
+      ? "The queue is full of requests without a completion: signal one at least every time that the queue is filled"
+      : "The queue is full: poll the completions of earlier requests first",
+    input
+  )
+}
+
+/** Posts one send by a call of its own, which is told the number of the request. */
+export const postOne = <A>(
+  call: string,
+  self: QueuePair.QueuePair,
+  { flags, wrId }: { readonly wrId: bigint; readonly flags: ReadonlyArray<SendBatch.SendFlag> },
+  post: (wrId: bigint) => Effect.Effect<A, VerbsError>
+): Effect.Effect<A, VerbsError> =>
+  orRefused(() => {
+    const { work } = self
+    ensureSending(call, self)
+    ensureRoom(call, work.sends, 1)
+    const own = RequestQueue.begin(work.sends, wrId, isSignaled(work, flags))
+    return Effect.onError(post(own), () => Effect.sync(() => RequestQueue.undo(work.sends, own)))
+  })
