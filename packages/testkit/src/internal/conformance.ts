@@ -9,6 +9,7 @@ import { assert, it } from "@effect/vitest"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as Result from "effect/Result"
 import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
@@ -80,6 +81,17 @@ export const usesDeadHandle = <A, E, R>(
       if (Result.isSuccess(defect) && defect.success instanceof Resource.UseAfterRelease) return defect.success
       return assert.fail(`expected UseAfterRelease, got ${Cause.pretty(exit.cause)}`)
     }))
+
+/** Waiting is interrupted at once, again and again. */
+export const assertInterruptible = <A, E, R>(wait: Effect.Effect<A, E, R>): Effect.Effect<void, never, R> =>
+  Effect.gen(function*() {
+    for (let round = 0; round < 3; round++) {
+      const fiber = yield* Effect.forkChild(wait, { startImmediately: true })
+      yield* Effect.yieldNow
+      yield* Fiber.interrupt(fiber)
+      assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(fiber)))
+    }
+  })
 
 /** Integers that a C field of an unsigned type can hold. */
 export const assertUnsigned = (bits: number, fields: { readonly [name: string]: number }): void => {

@@ -3,15 +3,16 @@ import * as NativeMemory from "@effect-rdma/core/NativeMemory"
 import * as ReturnConvention from "@effect-rdma/core/ReturnConvention"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as DeviceLayout from "../../../verbs/src/internal/DeviceLayout.ts"
+import * as DomainLayout from "../../../verbs/src/internal/DomainLayout.ts"
 import * as Experimental from "../../../verbs/src/internal/ExperimentalLayout.ts"
-import * as Layout from "../../../verbs/src/internal/Layout.ts"
 import * as Compiler from "./Compiler.ts"
 import * as Echo from "./Echo.ts"
 
 const word = (address: bigint) => NativeMemory.view(address, 8).getBigUint64(0, true)
 
-const operation = (context: bigint, name: keyof typeof Layout.contextOps) =>
-  word(context - BigInt(Layout.contextOps[name].below))
+const operation = (context: bigint, name: keyof typeof DeviceLayout.contextOps) =>
+  word(context - BigInt(DeviceLayout.contextOps[name].below))
 
 const identity = (errno: number) => errno
 
@@ -20,17 +21,22 @@ describe.skipIf(Compiler.missing !== undefined)("the echo provider", () => {
     Effect.gen(function*() {
       const echo = yield* Echo.make
       const context = echo.open("rdmaCore")
-      const { abiCompat, device, numCompVectors } = Layout.Context.read(NativeMemory.view(context, Layout.Context.size))
+      const { abiCompat, device, numCompVectors } = DeviceLayout.Context.read(
+        NativeMemory.view(context, DeviceLayout.Context.size)
+      )
       assert.strictEqual(abiCompat, 2n ** 64n - 1n)
       assert.strictEqual(numCompVectors, 4)
-      assert.deepInclude(Layout.Device.read(NativeMemory.view(device, Layout.Device.size)), {
+      assert.deepInclude(DeviceLayout.Device.read(NativeMemory.view(device, DeviceLayout.Device.size)), {
         name: "echo0",
         devName: "uverbs0",
         ibdevPath: "/sys/class/infiniband/echo0",
         nodeType: 1,
         transportType: 0
       })
-      assert.isAtLeast(Number(operation(context, "sz")), Layout.Context.size + Layout.contextOps.queryPort.below)
+      assert.isAtLeast(
+        Number(operation(context, "sz")),
+        DeviceLayout.Context.size + DeviceLayout.contextOps.queryPort.below
+      )
       assert.strictEqual(operation(context, "hasCompMask"), 0n)
       echo.close(context)
     }))
@@ -47,13 +53,13 @@ describe.skipIf(Compiler.missing !== undefined)("the echo provider", () => {
       )
       const deallocTd = Library.fromAddress(operation(context, "deallocTd"), ["pointer"], "int")
 
-      const tdAttr = Layout.TdInitAttr.allocate()
-      Layout.TdInitAttr.write(tdAttr, { compMask: 0xdeadbeef })
+      const tdAttr = DomainLayout.TdInitAttr.allocate()
+      DomainLayout.TdInitAttr.write(tdAttr, { compMask: 0xdeadbeef })
       const td = yield* ReturnConvention.pointerOrErrno(() => allocTd(context, tdAttr), identity)
       assert.deepStrictEqual(echo.last(), { op: "alloc_td", context: String(context), comp_mask: String(0xdeadbeef) })
 
-      const attr = Layout.ParentDomainInitAttr.allocate()
-      Layout.ParentDomainInitAttr.write(attr, { pd: 1n, td, compMask: 2, alloc: 3n, free: 4n, pdContext: 5n })
+      const attr = DomainLayout.ParentDomainInitAttr.allocate()
+      DomainLayout.ParentDomainInitAttr.write(attr, { pd: 1n, td, compMask: 2, alloc: 3n, free: 4n, pdContext: 5n })
       yield* ReturnConvention.pointerOrErrno(() => allocParentDomain(context, attr), identity)
       assert.deepStrictEqual(echo.last(), {
         op: "alloc_parent_domain",
@@ -78,7 +84,7 @@ describe.skipIf(Compiler.missing !== undefined)("the echo provider", () => {
       const echo = yield* Echo.make
       const context = echo.open("rdmaCore")
       const allocTd = Library.fromAddress(operation(context, "allocTd"), ["pointer", "buffer"], "pointer")
-      const call = ReturnConvention.pointerOrErrno(() => allocTd(context, Layout.TdInitAttr.allocate()), identity)
+      const call = ReturnConvention.pointerOrErrno(() => allocTd(context, DomainLayout.TdInitAttr.allocate()), identity)
       echo.script("alloc_td", { errno: 12 })
       echo.script("alloc_td", {})
       assert.strictEqual(yield* Effect.flip(call), 12)
@@ -96,10 +102,10 @@ describe.skipIf(Compiler.missing !== undefined)("the echo provider", () => {
         ["pointer", "u8", "buffer", "size"],
         "int"
       )
-      const attr = Layout.PortAttr.allocate()
+      const attr = DeviceLayout.PortAttr.allocate()
       yield* ReturnConvention.returnedErrno(() => queryPort(context, 200, attr, attr.byteLength), identity)
       assert.deepInclude(echo.last(), { op: "query_port", port_num: "200", length: "52" })
-      assert.deepStrictEqual(Layout.PortAttr.read(attr), {
+      assert.deepStrictEqual(DeviceLayout.PortAttr.read(attr), {
         state: 4,
         maxMtu: 5,
         activeMtu: 3,
@@ -131,7 +137,7 @@ describe.skipIf(Compiler.missing !== undefined)("the echo provider", () => {
       const echo = yield* Echo.make
       const context = echo.open("mlnxOfed")
       assert.isTrue((operation(context, "hasCompMask") & Experimental.hasExperimental) !== 0n)
-      const start = context - operation(context, "sz") + BigInt(Layout.Context.size)
+      const start = context - operation(context, "sz") + BigInt(DeviceLayout.Context.size)
       assert.strictEqual(start, context - 104n)
       const experimental = (name: keyof typeof Experimental.experimentalOps) =>
         word(start - BigInt(Experimental.experimentalOps[name].below))
@@ -166,12 +172,15 @@ describe.skipIf(Compiler.missing !== undefined)("the echo provider", () => {
     Effect.gen(function*() {
       const echo = yield* Echo.make
       const old = echo.open("oldRdmaCore")
-      assert.isBelow(Number(operation(old, "sz")), Layout.Context.size + Layout.contextOps.allocTd.below)
-      assert.isAtLeast(Number(operation(old, "sz")), Layout.Context.size + Layout.contextOps.modifyCq.below)
+      assert.isBelow(Number(operation(old, "sz")), DeviceLayout.Context.size + DeviceLayout.contextOps.allocTd.below)
+      assert.isAtLeast(Number(operation(old, "sz")), DeviceLayout.Context.size + DeviceLayout.contextOps.modifyCq.below)
       const legacy = echo.open("legacy")
-      assert.strictEqual(Layout.Context.get("abiCompat", NativeMemory.view(legacy, Layout.Context.size)), 0n)
+      assert.strictEqual(
+        DeviceLayout.Context.get("abiCompat", NativeMemory.view(legacy, DeviceLayout.Context.size)),
+        0n
+      )
       const empty = echo.open("emptyMlnx")
-      const start = empty - operation(empty, "sz") + BigInt(Layout.Context.size)
+      const start = empty - operation(empty, "sz") + BigInt(DeviceLayout.Context.size)
       assert.strictEqual(word(start - BigInt(Experimental.experimentalOps.createResDomain.below)), 0n)
       for (const context of [old, legacy, empty]) echo.close(context)
     }))

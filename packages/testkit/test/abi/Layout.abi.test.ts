@@ -17,10 +17,13 @@ import { assert, describe, it } from "@effect/vitest"
 import * as linux from "../../../core/src/internal/linux.ts"
 import * as rdmacm from "../../../rdmacm/src/internal/Layout.ts"
 import * as umad from "../../../umad/src/internal/Layout.ts"
+import * as address from "../../../verbs/src/internal/AddressLayout.ts"
 import * as codec from "../../../verbs/src/internal/codec.ts"
+import * as completion from "../../../verbs/src/internal/CompletionLayout.ts"
 import * as deviceCodec from "../../../verbs/src/internal/deviceCodec.ts"
+import * as device from "../../../verbs/src/internal/DeviceLayout.ts"
+import * as domain from "../../../verbs/src/internal/DomainLayout.ts"
 import * as extendedDevice from "../../../verbs/src/internal/ExtendedDeviceLayout.ts"
-import * as verbs from "../../../verbs/src/internal/Layout.ts"
 import * as memoryCodec from "../../../verbs/src/internal/memoryCodec.ts"
 import * as memory from "../../../verbs/src/internal/MemoryLayout.ts"
 import * as queues from "../../../verbs/src/internal/QueueLayout.ts"
@@ -32,9 +35,9 @@ import * as Expectation from "./Expectation.ts"
 const isStruct = (value: unknown): value is Struct.Struct<Struct.Fields> =>
   typeof value === "object" && value !== null && "fields" in value && "size" in value
 
-const layouts = [verbs, extendedDevice, steering, memory, rdmacm, umad, queues].flatMap((module) =>
-  Object.values<unknown>(module).filter(isStruct)
-)
+const layouts = [device, extendedDevice, address, domain, memory, completion, queues, steering, rdmacm, umad].flatMap((
+  module
+) => Object.values<unknown>(module).filter(isStruct))
 
 const enumerations: { readonly [name: string]: { readonly [name: string]: number } } = {
   ibv_qp_type: Object.fromEntries(
@@ -300,7 +303,7 @@ describe.skipIf(Compiler.missing !== undefined)("the C compiler agrees", () => {
   })
 
   it("with the operations below a context", () => {
-    assert.deepStrictEqual(Expectation.refuted(Expectation.below("struct verbs_context", verbs.contextOps)), [])
+    assert.deepStrictEqual(Expectation.refuted(Expectation.below("struct verbs_context", device.contextOps)), [])
   })
 
   it.each(Object.entries(enumerations))("with enum %s", (_, values) => {

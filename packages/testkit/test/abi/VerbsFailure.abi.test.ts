@@ -13,8 +13,8 @@ import { assert, describe } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as ContextOps from "../../../verbs/src/internal/contextOps.ts"
+import * as DeviceLayout from "../../../verbs/src/internal/DeviceLayout.ts"
 import * as Experimental from "../../../verbs/src/internal/ExperimentalLayout.ts"
-import * as Layout from "../../../verbs/src/internal/Layout.ts"
 import * as Compiler from "./Compiler.ts"
 import * as Echo from "./Echo.ts"
 
@@ -351,9 +351,9 @@ describe.skipIf(Compiler.missing !== undefined)("the seam of libibverbs fails", 
       const all = yield* handles
       echo().calls()
       const operations = [
-        ["ibv_alloc_td", Layout.contextOps.allocTd, verbs.allocTd(all.core)],
-        ["ibv_alloc_parent_domain", Layout.contextOps.allocParentDomain, verbs.allocParentDomain(all.core, all)],
-        ["ibv_dealloc_td", Layout.contextOps.deallocTd, verbs.deallocTd(all.td)]
+        ["ibv_alloc_td", DeviceLayout.contextOps.allocTd, verbs.allocTd(all.core)],
+        ["ibv_alloc_parent_domain", DeviceLayout.contextOps.allocParentDomain, verbs.allocParentDomain(all.core, all)],
+        ["ibv_dealloc_td", DeviceLayout.contextOps.deallocTd, verbs.deallocTd(all.td)]
       ] as const
       for (const [call, op, run] of operations) {
         const view = slot(all.core, op)
@@ -370,11 +370,11 @@ describe.skipIf(Compiler.missing !== undefined)("the seam of libibverbs fails", 
   test("by the size of a context: an operation is there from the size that holds it on", () =>
     Effect.gen(function*() {
       const context = yield* open("rdmaCore")
-      const size = slot(context, Layout.contextOps.sz)
-      for (const op of [Layout.contextOps.allocTd, Layout.contextOps.queryPort]) {
-        size.setBigUint64(0, BigInt(Layout.Context.size + op.below), true)
+      const size = slot(context, DeviceLayout.contextOps.sz)
+      for (const op of [DeviceLayout.contextOps.allocTd, DeviceLayout.contextOps.queryPort]) {
+        size.setBigUint64(0, BigInt(DeviceLayout.Context.size + op.below), true)
         assert.isTrue(ContextOps.addressOf(context, op) > 0n)
-        size.setBigUint64(0, BigInt(Layout.Context.size + op.below - 1), true)
+        size.setBigUint64(0, BigInt(DeviceLayout.Context.size + op.below - 1), true)
         assert.strictEqual(ContextOps.addressOf(context, op), 0n)
       }
     }))
@@ -389,7 +389,7 @@ describe.skipIf(Compiler.missing !== undefined)("the seam of libibverbs fails", 
       size.setBigUint64(0, BigInt(createResDomain.below - 1), true)
       assert.strictEqual(ContextOps.experimentalAddressOf(context, createResDomain), 0n)
       assert.isTrue(ContextOps.experimentalAddressOf(context, destroyResDomain) > 0n)
-      const flags = slot(context, Layout.contextOps.hasCompMask)
+      const flags = slot(context, DeviceLayout.contextOps.hasCompMask)
       flags.setBigUint64(0, flags.getBigUint64(0, true) & ~Experimental.hasExperimental, true)
       assert.strictEqual(ContextOps.experimentalAddressOf(context, destroyResDomain), 0n)
     }))
@@ -397,8 +397,8 @@ describe.skipIf(Compiler.missing !== undefined)("the seam of libibverbs fails", 
   test("not by a word that is almost all ones", () =>
     Effect.gen(function*() {
       const context = yield* open("rdmaCore")
-      assert.isTrue(ContextOps.addressOf(context, Layout.contextOps.allocTd) > 0n)
-      Layout.Context.set("abiCompat", NativeMemory.view(context, Layout.Context.size), 2n ** 64n - 2n)
-      assert.strictEqual(ContextOps.addressOf(context, Layout.contextOps.allocTd), 0n)
+      assert.isTrue(ContextOps.addressOf(context, DeviceLayout.contextOps.allocTd) > 0n)
+      DeviceLayout.Context.set("abiCompat", NativeMemory.view(context, DeviceLayout.Context.size), 2n ** 64n - 2n)
+      assert.strictEqual(ContextOps.addressOf(context, DeviceLayout.contextOps.allocTd), 0n)
     }))
 })

@@ -8,7 +8,7 @@ import { Umad } from "@effect-rdma/umad"
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { Program, runProgram } from "../randomPrograms.ts"
-import { rdmaCmOnSoftRoce } from "./lanes.ts"
+import { rdmaCmOnSoftRoce } from "./rdmacm.ts"
 
 const libraries = Layer.merge(rdmaCmOnSoftRoce.layer, Umad.Umad.layer)
 

@@ -1,5 +1,5 @@
 import * as RdmaCmConformance from "@effect-rdma/testkit/conformance/RdmaCm"
 import { describe } from "@effect/vitest"
-import { rdmaCmOnSoftRoce } from "./lanes.ts"
+import { rdmaCmOnSoftRoce } from "./rdmacm.ts"
 
 describe("rdmacm", () => RdmaCmConformance.suite(rdmaCmOnSoftRoce))

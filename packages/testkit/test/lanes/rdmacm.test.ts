@@ -1,5 +1,5 @@
 import * as RdmaCmConformance from "@effect-rdma/testkit/conformance/RdmaCm"
 import { describe } from "@effect/vitest"
-import { rdmaCmOnFabric } from "./lanes.ts"
+import { rdmaCmOnFabric } from "./rdmacm.ts"
 
 describe("RoCE", () => RdmaCmConformance.suite(rdmaCmOnFabric))

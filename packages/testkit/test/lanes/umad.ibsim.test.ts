@@ -1,5 +1,5 @@
 import * as UmadConformance from "@effect-rdma/testkit/conformance/Umad"
 import { describe } from "@effect/vitest"
-import { umadOnIbsim } from "./lanes.ts"
+import { umadOnIbsim } from "./umad.ts"
 
 describe("umad", () => UmadConformance.suite(umadOnIbsim))

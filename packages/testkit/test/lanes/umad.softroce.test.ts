@@ -1,5 +1,5 @@
 import * as UmadConformance from "@effect-rdma/testkit/conformance/Umad"
 import { describe } from "@effect/vitest"
-import { umadOnSoftRoce } from "./lanes.ts"
+import { umadOnSoftRoce } from "./umad.ts"
 
 describe("umad", () => UmadConformance.suite(umadOnSoftRoce))

@@ -1,5 +1,5 @@
 import * as VerbsConformance from "@effect-rdma/testkit/conformance/Verbs"
 import { describe } from "@effect/vitest"
-import { verbsOnSoftRoce } from "./lanes.ts"
+import { verbsOnSoftRoce } from "./verbs.ts"
 
 describe("verbs", () => VerbsConformance.suite(verbsOnSoftRoce))

@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import * as Struct from "@effect-rdma/core/Struct"
-import * as Layout from "./Layout.ts"
+import * as DeviceLayout from "./DeviceLayout.ts"
 
 export const OdpCaps = Struct.make("struct ibv_odp_caps", 24, {
   generalCaps: Struct.u64(0, "general_caps"),
@@ -52,7 +52,7 @@ export const PciAtomicCaps = Struct.make("struct ibv_pci_atomic_caps", 6, {
 })
 
 export const DeviceAttrEx = Struct.make("struct ibv_device_attr_ex", 400, {
-  origAttr: Struct.nested(0, Layout.DeviceAttr, "orig_attr"),
+  origAttr: Struct.nested(0, DeviceLayout.DeviceAttr, "orig_attr"),
   compMask: Struct.u32(232, "comp_mask"),
   odpCaps: Struct.nested(240, OdpCaps, "odp_caps"),
   completionTimestampMask: Struct.u64(264, "completion_timestamp_mask"),

@@ -18,14 +18,16 @@ import type * as GidEntry from "../GidEntry.ts"
 import type * as PortAttributes from "../PortAttributes.ts"
 import type * as ReceivedDatagram from "../ReceivedDatagram.ts"
 import type * as ResourceDomainAttributes from "../ResourceDomainAttributes.ts"
+import * as AddressLayout from "./AddressLayout.ts"
+import * as CompletionLayout from "./CompletionLayout.ts"
+import * as DeviceLayout from "./DeviceLayout.ts"
 import * as ExperimentalLayout from "./ExperimentalLayout.ts"
-import * as Layout from "./Layout.ts"
 
 /** `enum ibv_atomic_cap` in its order. */
 export const atomicCapabilities: ReadonlyArray<DeviceAttributes.AtomicCapability> = ["none", "hca", "glob"]
 
 export const decodeDeviceAttributes = (view: DataView): DeviceAttributes.DeviceAttributes => {
-  const attributes = Layout.DeviceAttr.read(view)
+  const attributes = DeviceLayout.DeviceAttr.read(view)
   return {
     ...attributes,
     nodeGuid: Guid.Guid.make(attributes.nodeGuid),
@@ -40,7 +42,7 @@ export const portAttributesBytes = 56
 const activeSpeedExOffset = 52
 
 export const decodePortAttributes = (view: DataView): PortAttributes.PortAttributes => {
-  const attributes = Layout.PortAttr.read(view)
+  const attributes = DeviceLayout.PortAttr.read(view)
   return {
     ...attributes,
     state: PortState.fromNative(attributes.state),
@@ -58,7 +60,7 @@ export const decodePortAttributes = (view: DataView): PortAttributes.PortAttribu
 export const gidTypes: ReadonlyArray<GidEntry.GidType> = ["ib", "roceV1", "roceV2"]
 
 export const decodeGidEntry = (view: DataView, offset: number): GidEntry.GidEntry => {
-  const entry = Layout.GidEntry.read(view, offset)
+  const entry = DeviceLayout.GidEntry.read(view, offset)
   return {
     gid: Gid.fromBytes(entry.gid),
     gidIndex: entry.gidIndex,
@@ -71,8 +73,8 @@ export const decodeGidEntry = (view: DataView, offset: number): GidEntry.GidEntr
 export const encodeAddressHandleAttributes = (
   { grh, staticRate, ...local }: AddressHandleAttributes.AddressHandleAttributes
 ): DataView => {
-  const view = Layout.AhAttr.allocate()
-  Layout.AhAttr.write(view, {
+  const view = AddressLayout.AhAttr.allocate()
+  AddressLayout.AhAttr.write(view, {
     ...local,
     ...grh,
     staticRate: StaticRate.toNative(staticRate),
@@ -84,7 +86,7 @@ export const encodeAddressHandleAttributes = (
 export const decodeAddressHandleAttributes = (
   view: DataView
 ): AddressHandleAttributes.AddressHandleAttributes => {
-  const attributes = Layout.AhAttr.read(view)
+  const attributes = AddressLayout.AhAttr.read(view)
   const rate = StaticRate.fromNative(attributes.staticRate)
   const local = {
     portNum: Identifier.PortNumber.make(attributes.portNum),
@@ -110,8 +112,8 @@ export const decodeAddressHandleAttributes = (
 export const wcWithGrh = 1
 
 export const encodeReceived = ({ grh, ...received }: ReceivedDatagram.ReceivedDatagram): DataView => {
-  const view = Layout.Wc.allocate()
-  Layout.Wc.write(view, { ...received, wcFlags: grh === undefined ? 0 : wcWithGrh })
+  const view = CompletionLayout.Wc.allocate()
+  CompletionLayout.Wc.write(view, { ...received, wcFlags: grh === undefined ? 0 : wcWithGrh })
   return view
 }
 

@@ -5,23 +5,25 @@
  * @since 0.1.0
  */
 import * as NativeMemory from "@effect-rdma/core/NativeMemory"
+import * as DeviceLayout from "./DeviceLayout.ts"
 import * as ExperimentalLayout from "./ExperimentalLayout.ts"
-import * as Layout from "./Layout.ts"
 
 const readWord = (address: bigint): bigint => NativeMemory.view(address, 8).getBigUint64(0, true)
 
 const allOnes = 0xffff_ffff_ffff_ffffn
-const contextSize = BigInt(Layout.Context.size)
+const contextSize = BigInt(DeviceLayout.Context.size)
 
 const isExtended = (context: bigint): boolean =>
-  Layout.Context.get("abiCompat", NativeMemory.view(context, Layout.Context.size)) === allOnes
+  DeviceLayout.Context.get("abiCompat", NativeMemory.view(context, DeviceLayout.Context.size)) === allOnes
 
 /**
  * The address of an operation of `struct verbs_context`, 0 when the library is too old to have it.
  */
 export const addressOf = (context: bigint, op: { readonly below: number }): bigint => {
   const below = BigInt(op.below)
-  if (!isExtended(context) || readWord(context - BigInt(Layout.contextOps.sz.below)) < contextSize + below) return 0n
+  if (!isExtended(context) || readWord(context - BigInt(DeviceLayout.contextOps.sz.below)) < contextSize + below) {
+    return 0n
+  }
   return readWord(context - below)
 }
 
@@ -31,9 +33,9 @@ export const addressOf = (context: bigint, op: { readonly below: number }): bigi
  */
 export const experimentalAddressOf = (context: bigint, op: { readonly below: number }): bigint => {
   if (!isExtended(context)) return 0n
-  const flags = readWord(context - BigInt(Layout.contextOps.hasCompMask.below))
+  const flags = readWord(context - BigInt(DeviceLayout.contextOps.hasCompMask.below))
   if ((flags & ExperimentalLayout.hasExperimental) === 0n) return 0n
-  const start = context - readWord(context - BigInt(Layout.contextOps.sz.below)) + contextSize
+  const start = context - readWord(context - BigInt(DeviceLayout.contextOps.sz.below)) + contextSize
   const size = readWord(start - BigInt(ExperimentalLayout.experimentalOps.sz.below))
   return size < BigInt(op.below) ? 0n : readWord(start - BigInt(op.below))
 }

@@ -7,13 +7,13 @@ import * as NativeMemory from "@effect-rdma/core/NativeMemory"
 import type * as Pointer from "@effect-rdma/core/Pointer"
 import * as AccessFlags from "../AccessFlags.ts"
 import type * as Memory from "../operations/Memory.ts"
-import * as Layout from "./Layout.ts"
+import * as MemoryLayout from "./MemoryLayout.ts"
 import * as NewerMemoryLayout from "./NewerMemoryLayout.ts"
 import * as QueueLayout from "./QueueLayout.ts"
 
 /** What a region tells of itself. */
 export const readRegistration = (mr: Pointer.Pointer<"ibv_mr">): Memory.Registration => {
-  const { addr, handle, length, lkey, rkey } = Layout.Mr.read(NativeMemory.view(mr, Layout.Mr.size))
+  const { addr, handle, length, lkey, rkey } = MemoryLayout.Mr.read(NativeMemory.view(mr, MemoryLayout.Mr.size))
   return { mr, handle, lkey, rkey, addr, length }
 }
 
@@ -50,8 +50,8 @@ export const advices = { prefetch: 0, prefetchWrite: 1, prefetchNoFault: 2 } as 
 export const adviseFlush = 1
 
 export const encodePieces = (pieces: ReadonlyArray<Memory.Piece>): DataView => {
-  const view = new DataView(new ArrayBuffer(Layout.Sge.size * pieces.length))
-  pieces.forEach((piece, index) => Layout.Sge.write(view, piece, index * Layout.Sge.size))
+  const view = new DataView(new ArrayBuffer(MemoryLayout.Sge.size * pieces.length))
+  pieces.forEach((piece, index) => MemoryLayout.Sge.write(view, piece, index * MemoryLayout.Sge.size))
   return view
 }
 

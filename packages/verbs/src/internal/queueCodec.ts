@@ -14,8 +14,8 @@ import * as QueuePairInitAttributes from "../QueuePairInitAttributes.ts"
 import * as QueuePairState from "../QueuePairState.ts"
 import * as QueuePairType from "../QueuePairType.ts"
 import type * as SharedReceiveQueueAttributes from "../SharedReceiveQueueAttributes.ts"
+import * as AddressLayout from "./AddressLayout.ts"
 import * as Codec from "./codec.ts"
-import * as Layout from "./Layout.ts"
 import * as QueueLayout from "./QueueLayout.ts"
 
 /** `O_CREAT` and `O_EXCL` of `fcntl.h`; the same on every Linux that has RDMA. */
@@ -76,7 +76,7 @@ const sourceQpn = 1 << 10
 
 /** The plain attributes, in the bytes that both structs have alike. */
 const writeInit = (view: DataView, { cap, qpType, recvCq, sendCq, sqSigAll, srq }: Queue.QueuePairInit): void =>
-  Layout.QpInitAttr.write(view, {
+  QueueLayout.QpInitAttr.write(view, {
     sendCq: sendCq ?? 0n,
     recvCq: recvCq ?? 0n,
     srq: srq ?? 0n,
@@ -86,7 +86,7 @@ const writeInit = (view: DataView, { cap, qpType, recvCq, sendCq, sqSigAll, srq 
   })
 
 export const encodeQueuePairInit = (attributes: Queue.QueuePairInit): DataView => {
-  const view = Layout.QpInitAttr.allocate()
+  const view = QueueLayout.QpInitAttr.allocate()
   writeInit(view, attributes)
   return view
 }
@@ -131,18 +131,19 @@ export const encodeExtendedInit = (attributes: Queue.ExtendedQueuePairInit, rxHa
   return view
 }
 
-export const decodeCap = (view: DataView): QueuePairAttributes.Capacities => Layout.QpInitAttr.get("cap", view)
+export const decodeCap = (view: DataView): QueuePairAttributes.Capacities => QueueLayout.QpInitAttr.get("cap", view)
 
 const addressOf = (
   attributes: AddressHandleAttributes.AddressHandleAttributes
-): Struct.Type<typeof Layout.AhAttr> => Layout.AhAttr.read(Codec.encodeAddressHandleAttributes(attributes))
+): Struct.Type<typeof AddressLayout.AhAttr> =>
+  AddressLayout.AhAttr.read(Codec.encodeAddressHandleAttributes(attributes))
 
 export const encodeModification = (
   { ahAttr, altPath, curQpState, enSqdAsyncNotify, pathMigState, pathMtu, qpAccessFlags, qpState, ...plain }:
     QueuePairAttributes.Modification
 ): DataView => {
-  const view = Layout.QpAttr.allocate()
-  Layout.QpAttr.write(view, {
+  const view = QueueLayout.QpAttr.allocate()
+  QueueLayout.QpAttr.write(view, {
     ...plain,
     qpState: qpState === undefined ? 0 : QueuePairState.toNative(qpState),
     curQpState: curQpState === undefined ? 0 : QueuePairState.toNative(curQpState),
@@ -151,9 +152,9 @@ export const encodeModification = (
     pathMtu: pathMtu === undefined ? 0 : Mtu.toNative(pathMtu),
     pathMigState: pathMigState === undefined ? 0 : QueuePairAttributes.migrationStateToNative(pathMigState)
   })
-  if (ahAttr !== undefined) Layout.QpAttr.set("ahAttr", view, addressOf(ahAttr))
+  if (ahAttr !== undefined) QueueLayout.QpAttr.set("ahAttr", view, addressOf(ahAttr))
   if (altPath !== undefined) {
-    Layout.QpAttr.write(view, {
+    QueueLayout.QpAttr.write(view, {
       altAhAttr: addressOf(altPath.ahAttr),
       altPkeyIndex: altPath.pkeyIndex,
       altPortNum: altPath.portNum,
@@ -168,9 +169,9 @@ const decodeAddress = (
   view: DataView,
   name: "ahAttr" | "altAhAttr"
 ): AddressHandleAttributes.AddressHandleAttributes | undefined => {
-  const { offset, size } = Layout.QpAttr.fields[name]
+  const { offset, size } = QueueLayout.QpAttr.fields[name]
   const address = new DataView(view.buffer, view.byteOffset + offset, size)
-  return Layout.AhAttr.get("portNum", address) === 0 ? undefined : Codec.decodeAddressHandleAttributes(address)
+  return AddressLayout.AhAttr.get("portNum", address) === 0 ? undefined : Codec.decodeAddressHandleAttributes(address)
 }
 
 export const decodeQueuePairAttributes = (view: DataView): QueuePairAttributes.QueuePairAttributes => {
@@ -184,7 +185,7 @@ export const decodeQueuePairAttributes = (view: DataView): QueuePairAttributes.Q
     qpAccessFlags,
     sqDraining,
     ...attributes
-  } = Layout.QpAttr.read(view)
+  } = QueueLayout.QpAttr.read(view)
   const alternate = altPortNum === 0 ? undefined : decodeAddress(view, "altAhAttr")
   return {
     ...attributes,

@@ -10,8 +10,8 @@ import * as ReturnConvention from "@effect-rdma/core/ReturnConvention"
 import * as Effect from "effect/Effect"
 import type * as Address from "../../operations/Address.ts"
 import * as ReceivedDatagram from "../../ReceivedDatagram.ts"
+import * as AddressLayout from "../AddressLayout.ts"
 import * as Codec from "../codec.ts"
-import * as Layout from "../Layout.ts"
 import { errorOf } from "./error.ts"
 
 export const make = (library: Library.Library): Address.Operations => {
@@ -33,7 +33,7 @@ export const make = (library: Library.Library): Address.Operations => {
     destroyAh: (ah) => ReturnConvention.returnedErrno(() => destroyAh(ah), (errno) => errorOf("ibv_destroy_ah", errno)),
     initAhFromWc: (context, portNum, received) =>
       Effect.suspend(() => {
-        const attributes = Layout.AhAttr.allocate()
+        const attributes = AddressLayout.AhAttr.allocate()
         return Effect.map(
           ReturnConvention.minusOneErrno(
             () => initAhFromWc(context, portNum, Codec.encodeReceived(received), routingHeaderOf(received), attributes),

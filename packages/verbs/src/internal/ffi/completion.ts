@@ -13,8 +13,9 @@ import * as Effect from "effect/Effect"
 import * as CompletionQueueAttributes from "../../CompletionQueueAttributes.ts"
 import type * as Completion from "../../operations/Completion.ts"
 import type { VerbsError } from "../../VerbsError.ts"
+import * as CompletionLayout from "../CompletionLayout.ts"
 import * as ContextOps from "../contextOps.ts"
-import * as Layout from "../Layout.ts"
+import * as DeviceLayout from "../DeviceLayout.ts"
 import { errorOf, unsupported } from "./error.ts"
 import * as Poll from "./poll.ts"
 
@@ -33,7 +34,9 @@ export const make = (
 
   return {
     numCompVectors: (context) =>
-      Effect.sync(() => Layout.Context.get("numCompVectors", NativeMemory.view(context, Layout.Context.size))),
+      Effect.sync(() =>
+        DeviceLayout.Context.get("numCompVectors", NativeMemory.view(context, DeviceLayout.Context.size))
+      ),
 
     createCompChannel: (context) =>
       Effect.uninterruptible(Effect.tap(
@@ -63,7 +66,7 @@ export const make = (
       ),
     createCqEx: (context, attributes) =>
       Effect.suspend(() => {
-        const op = ContextOps.addressOf(context, Layout.contextOps.createCqEx)
+        const op = ContextOps.addressOf(context, DeviceLayout.contextOps.createCqEx)
         if (op === 0n) return Effect.fail(unsupported("ibv_create_cq_ex", "EOPNOTSUPP"))
         const native = encode(attributes)
         const { compVector, cqe, wcFlags } = attributes
@@ -98,10 +101,10 @@ export const make = (
       ),
     modifyCq: (cq, moderation) =>
       Effect.suspend(() => {
-        const op = ContextOps.addressOf(readCq("context", cq), Layout.contextOps.modifyCq)
+        const op = ContextOps.addressOf(readCq("context", cq), DeviceLayout.contextOps.modifyCq)
         if (op === 0n) return Effect.fail(unsupported("ibv_modify_cq", "EOPNOTSUPP"))
-        const attributes = Layout.ModifyCqAttr.allocate()
-        Layout.ModifyCqAttr.write(attributes, { attrMask: moderate, ...moderation })
+        const attributes = CompletionLayout.ModifyCqAttr.allocate()
+        CompletionLayout.ModifyCqAttr.write(attributes, { attrMask: moderate, ...moderation })
         return ReturnConvention.returnedErrno(
           () => Library.fromAddress(op, ["pointer", "buffer"], "int")(cq, attributes),
           (errno) => errorOf("ibv_modify_cq", errno, moderation)
@@ -109,8 +112,8 @@ export const make = (
       }),
     reqNotifyCq: (cq, solicitedOnly) =>
       Effect.suspend(() => {
-        const context = NativeMemory.view(readCq("context", cq), Layout.Context.size)
-        const op = Layout.Context.get("reqNotifyCq", context)
+        const context = NativeMemory.view(readCq("context", cq), DeviceLayout.Context.size)
+        const op = DeviceLayout.Context.get("reqNotifyCq", context)
         return ReturnConvention.returnedErrno(
           () => Library.fromAddress(op, ["pointer", "int"], "int")(cq, solicitedOnly ? 1 : 0),
           (errno) => errorOf("ibv_req_notify_cq", errno, { solicitedOnly })
@@ -169,8 +172,8 @@ const encode = (
     Completion.ExtendedQueueAttributes
 ): DataView => {
   const flags = (singleThreaded ? singleThreadedFlag : 0) | (ignoreOverrun ? ignoreOverrunFlag : 0)
-  const view = Layout.CqInitAttrEx.allocate()
-  Layout.CqInitAttrEx.write(view, {
+  const view = CompletionLayout.CqInitAttrEx.allocate()
+  CompletionLayout.CqInitAttrEx.write(view, {
     cqe,
     cqContext: BigInt(cqContext),
     channel: channel ?? 0n,
@@ -184,16 +187,16 @@ const encode = (
 }
 
 const readCq = <Field extends "context" | "channel" | "cqe">(field: Field, cq: bigint) =>
-  Layout.Cq.get(field, NativeMemory.view(cq, Layout.Cq.size))
+  CompletionLayout.Cq.get(field, NativeMemory.view(cq, CompletionLayout.Cq.size))
 
 const madeOf = (cq: Pointer.Pointer<"ibv_cq">): Completion.MadeQueue => ({ cq, cqe: readCq("cqe", cq) })
 
-const viewOf = (channel: bigint): DataView => NativeMemory.view(channel, Layout.CompChannel.size)
+const viewOf = (channel: bigint): DataView => NativeMemory.view(channel, CompletionLayout.CompChannel.size)
 
-const descriptorOf = (channel: bigint): number => Layout.CompChannel.get("fd", viewOf(channel))
+const descriptorOf = (channel: bigint): number => CompletionLayout.CompChannel.get("fd", viewOf(channel))
 
 // The library counts a queue that went with its device for ever, and would never close the descriptor.
 const takeBack = (channel: bigint): void => {
   const view = viewOf(channel)
-  Layout.CompChannel.set("refcnt", view, Layout.CompChannel.get("refcnt", view) - 1)
+  CompletionLayout.CompChannel.set("refcnt", view, CompletionLayout.CompChannel.get("refcnt", view) - 1)
 }

@@ -23,8 +23,8 @@ import * as WorkRequestOpcode from "../../WorkRequestOpcode.ts"
 import * as Codec from "../codec.ts"
 import * as ContextOps from "../contextOps.ts"
 import * as DeviceCodec from "../deviceCodec.ts"
+import * as DeviceLayout from "../DeviceLayout.ts"
 import * as ExtendedDeviceLayout from "../ExtendedDeviceLayout.ts"
-import * as Layout from "../Layout.ts"
 import { errorOf, unsupported } from "./error.ts"
 
 export const make = (library: Library.Library): Device.Operations => {
@@ -100,7 +100,7 @@ export const make = (library: Library.Library): Device.Operations => {
 
     queryDevice: (context) =>
       Effect.suspend(() => {
-        const attributes = Layout.DeviceAttr.allocate()
+        const attributes = DeviceLayout.DeviceAttr.allocate()
         return Effect.map(
           ReturnConvention.returnedErrno(
             () => queryDevice(context, attributes),
@@ -112,7 +112,7 @@ export const make = (library: Library.Library): Device.Operations => {
     queryDeviceEx: (context) =>
       Effect.suspend(() => {
         const attributes = ExtendedDeviceLayout.DeviceAttrEx.allocate()
-        const op = ContextOps.addressOf(context, Layout.contextOps.queryDeviceEx)
+        const op = ContextOps.addressOf(context, DeviceLayout.contextOps.queryDeviceEx)
         return op === 0n
           ? plainAttributes(context)
           : ReturnConvention.returnedErrno(
@@ -131,7 +131,7 @@ export const make = (library: Library.Library): Device.Operations => {
       }),
     queryRtValuesEx: (context) =>
       Effect.suspend(() => {
-        const op = ContextOps.addressOf(context, Layout.contextOps.queryRtValues)
+        const op = ContextOps.addressOf(context, DeviceLayout.contextOps.queryRtValues)
         if (op === 0n) return Effect.fail(unsupported("ibv_query_rt_values_ex", "EOPNOTSUPP"))
         const values = ExtendedDeviceLayout.ValuesEx.allocate()
         ExtendedDeviceLayout.ValuesEx.set("compMask", values, DeviceCodec.rawClock)
@@ -146,7 +146,7 @@ export const make = (library: Library.Library): Device.Operations => {
     queryPort: (context, portNum) =>
       Effect.suspend(() => {
         const attributes = new DataView(new ArrayBuffer(Codec.portAttributesBytes))
-        const op = ContextOps.addressOf(context, Layout.contextOps.queryPort)
+        const op = ContextOps.addressOf(context, DeviceLayout.contextOps.queryPort)
         const call = op === 0n
           ? () => queryPort(context, portNum, attributes)
           : () =>
@@ -189,10 +189,10 @@ export const make = (library: Library.Library): Device.Operations => {
       queryGidEx === undefined
         ? Effect.fail(unsupported("ibv_query_gid_ex", "EOPNOTSUPP"))
         : Effect.suspend(() => {
-          const entry = Layout.GidEntry.allocate()
+          const entry = DeviceLayout.GidEntry.allocate()
           return Effect.map(
             ReturnConvention.returnedErrno(
-              () => queryGidEx(context, portNum, index, entry, 0, Layout.GidEntry.size),
+              () => queryGidEx(context, portNum, index, entry, 0, DeviceLayout.GidEntry.size),
               (errno) => errorOf("ibv_query_gid_ex", errno, { portNum, index })
             ),
             () => Codec.decodeGidEntry(entry, 0)
@@ -202,16 +202,16 @@ export const make = (library: Library.Library): Device.Operations => {
       queryGidTable === undefined
         ? Effect.fail(unsupported("ibv_query_gid_table", "EOPNOTSUPP"))
         : Effect.flatMap(gidTableLength(context), (length) => {
-          const entries = new DataView(new ArrayBuffer(length * Layout.GidEntry.size))
+          const entries = new DataView(new ArrayBuffer(length * DeviceLayout.GidEntry.size))
           return Effect.map(
             ReturnConvention.negativeErrno(
-              () => queryGidTable(context, entries, length, 0, Layout.GidEntry.size),
+              () => queryGidTable(context, entries, length, 0, DeviceLayout.GidEntry.size),
               (errno) => errorOf("ibv_query_gid_table", errno)
             ),
             (count) =>
               Array.from(
                 { length: Math.min(count, length) },
-                (_, index) => Codec.decodeGidEntry(entries, index * Layout.GidEntry.size)
+                (_, index) => Codec.decodeGidEntry(entries, index * DeviceLayout.GidEntry.size)
               )
           )
         }),
@@ -287,10 +287,10 @@ const listErrorOf = (errno: number): VerbsError =>
     })
     : errorOf("ibv_get_device_list", errno)
 
-const readDevice = (device: bigint) => Layout.Device.read(NativeMemory.view(device, Layout.Device.size))
+const readDevice = (device: bigint) => DeviceLayout.Device.read(NativeMemory.view(device, DeviceLayout.Device.size))
 
 const deviceOf = (context: bigint): bigint =>
-  Layout.Context.get("device", NativeMemory.view(context, Layout.Context.size))
+  DeviceLayout.Context.get("device", NativeMemory.view(context, DeviceLayout.Context.size))
 
 const tooLate = "It must come before the first memory is registered in this process"
 

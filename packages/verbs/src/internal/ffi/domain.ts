@@ -10,8 +10,9 @@ import * as Effect from "effect/Effect"
 import type * as Domain from "../../operations/Domain.ts"
 import * as Codec from "../codec.ts"
 import * as ContextOps from "../contextOps.ts"
+import * as DeviceLayout from "../DeviceLayout.ts"
+import * as DomainLayout from "../DomainLayout.ts"
 import * as ExperimentalLayout from "../ExperimentalLayout.ts"
-import * as Layout from "../Layout.ts"
 import { errorOf, unsupported } from "./error.ts"
 
 export const make = (library: Library.Library): Domain.Operations => {
@@ -23,11 +24,12 @@ export const make = (library: Library.Library): Domain.Operations => {
     deallocPd: (pd) => ReturnConvention.returnedErrno(() => deallocPd(pd), (errno) => errorOf("ibv_dealloc_pd", errno)),
     allocTd: (context) =>
       Effect.suspend(() => {
-        const op = ContextOps.addressOf(context, Layout.contextOps.allocTd)
+        const op = ContextOps.addressOf(context, DeviceLayout.contextOps.allocTd)
         return op === 0n
           ? Effect.fail(unsupported("ibv_alloc_td", "EOPNOTSUPP"))
           : ReturnConvention.pointerOrErrno(
-            () => Library.fromAddress(op, ["pointer", "buffer"], "pointer")(context, Layout.TdInitAttr.allocate()),
+            () =>
+              Library.fromAddress(op, ["pointer", "buffer"], "pointer")(context, DomainLayout.TdInitAttr.allocate()),
             (errno) => errorOf("ibv_alloc_td", errno)
           )
       }),
@@ -35,7 +37,7 @@ export const make = (library: Library.Library): Domain.Operations => {
       Effect.suspend(() => {
         // A thread domain starts with the context that it was allocated from, and has no other way back to it.
         const context = NativeMemory.view(td, 8).getBigUint64(0, true)
-        const op = ContextOps.addressOf(context, Layout.contextOps.deallocTd)
+        const op = ContextOps.addressOf(context, DeviceLayout.contextOps.deallocTd)
         return op === 0n
           ? Effect.fail(unsupported("ibv_dealloc_td", "EOPNOTSUPP"))
           : ReturnConvention.returnedErrno(
@@ -45,10 +47,10 @@ export const make = (library: Library.Library): Domain.Operations => {
       }),
     allocParentDomain: (context, { pd, td }) =>
       Effect.suspend(() => {
-        const op = ContextOps.addressOf(context, Layout.contextOps.allocParentDomain)
+        const op = ContextOps.addressOf(context, DeviceLayout.contextOps.allocParentDomain)
         if (op === 0n) return Effect.fail(unsupported("ibv_alloc_parent_domain", "EOPNOTSUPP"))
-        const attributes = Layout.ParentDomainInitAttr.allocate()
-        Layout.ParentDomainInitAttr.write(attributes, { pd, td: td ?? 0n })
+        const attributes = DomainLayout.ParentDomainInitAttr.allocate()
+        DomainLayout.ParentDomainInitAttr.write(attributes, { pd, td: td ?? 0n })
         return ReturnConvention.pointerOrErrno(
           () => Library.fromAddress(op, ["pointer", "buffer"], "pointer")(context, attributes),
           (errno) => errorOf("ibv_alloc_parent_domain", errno)

@@ -10,7 +10,7 @@ import * as ReturnConvention from "@effect-rdma/core/ReturnConvention"
 import * as Effect from "effect/Effect"
 import * as AsyncEvent from "../../AsyncEvent.ts"
 import type * as Events from "../../operations/Events.ts"
-import * as Layout from "../Layout.ts"
+import * as DeviceLayout from "../DeviceLayout.ts"
 import { errorOf } from "./error.ts"
 
 export const make = (library: Library.Library): Events.Operations => {
@@ -20,7 +20,7 @@ export const make = (library: Library.Library): Events.Operations => {
   return {
     getAsyncEvent: (context) =>
       Effect.suspend(() => {
-        const event = Layout.AsyncEvent.allocate()
+        const event = DeviceLayout.AsyncEvent.allocate()
         return Effect.andThen(
           // The context may be somebody else's, who set it otherwise.
           Effect.mapError(Readiness.setNonBlocking(descriptorOf(context)), notPollable),
@@ -33,7 +33,7 @@ export const make = (library: Library.Library): Events.Operations => {
               },
               (errno) => errorOf("ibv_get_async_event", errno)
             ),
-            () => AsyncEvent.fromNative(Layout.AsyncEvent.read(event))
+            () => AsyncEvent.fromNative(DeviceLayout.AsyncEvent.read(event))
           )
         )
       }),
@@ -49,4 +49,4 @@ export const make = (library: Library.Library): Events.Operations => {
 const notPollable = ({ errno, fd }: Readiness.NotPollable) => errorOf("ibv_get_async_event", errno, { fd })
 
 const descriptorOf = (context: bigint): number =>
-  Layout.Context.get("asyncFd", NativeMemory.view(context, Layout.Context.size))
+  DeviceLayout.Context.get("asyncFd", NativeMemory.view(context, DeviceLayout.Context.size))

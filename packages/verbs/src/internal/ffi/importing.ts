@@ -10,7 +10,8 @@ import * as Effect from "effect/Effect"
 import { closeSync, fstatSync } from "node:fs"
 import type * as Memory from "../../operations/Memory.ts"
 import type { VerbsError } from "../../VerbsError.ts"
-import * as Layout from "../Layout.ts"
+import * as DeviceLayout from "../DeviceLayout.ts"
+import * as DomainLayout from "../DomainLayout.ts"
 import * as MemoryCodec from "../memoryCodec.ts"
 import * as MemoryLayout from "../MemoryLayout.ts"
 import { errorOf, unsupported } from "./error.ts"
@@ -56,7 +57,7 @@ export const make = (library: Library.Library): Importing => {
           )
         }),
     getCmdFd: (context) =>
-      Effect.sync(() => Layout.Context.get("cmdFd", NativeMemory.view(context, Layout.Context.size))),
+      Effect.sync(() => DeviceLayout.Context.get("cmdFd", NativeMemory.view(context, DeviceLayout.Context.size))),
     importPd: (context, handle) =>
       importPd === undefined
         ? Effect.fail(unsupported("ibv_import_pd", "EOPNOTSUPP"))
@@ -65,7 +66,7 @@ export const make = (library: Library.Library): Importing => {
           (errno) => errorOf("ibv_import_pd", errno, { handle })
         ),
     unimportPd: (pd) => Effect.sync(() => unimportPd?.(pd)),
-    getPdHandle: (pd) => Effect.sync(() => Layout.Pd.get("handle", NativeMemory.view(pd, Layout.Pd.size))),
+    getPdHandle: (pd) => Effect.sync(() => DomainLayout.Pd.get("handle", NativeMemory.view(pd, DomainLayout.Pd.size))),
     importMr: (pd, handle) =>
       importMr === undefined
         ? Effect.fail(unsupported("ibv_import_mr", "EOPNOTSUPP"))

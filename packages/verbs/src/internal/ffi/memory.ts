@@ -14,7 +14,7 @@ import * as AccessFlags from "../../AccessFlags.ts"
 import type * as Memory from "../../operations/Memory.ts"
 import type { VerbsError } from "../../VerbsError.ts"
 import * as ContextOps from "../contextOps.ts"
-import * as Layout from "../Layout.ts"
+import * as DeviceLayout from "../DeviceLayout.ts"
 import * as LockedMemory from "../lockedMemory.ts"
 import * as MemoryCodec from "../memoryCodec.ts"
 import * as MemoryLayout from "../MemoryLayout.ts"
@@ -74,7 +74,7 @@ export const make = (library: Library.Library): Memory.Operations => {
     regDmMr: (pd, dm, { length, offset }, access) =>
       op(
         pd,
-        Layout.contextOps.regDmMr,
+        DeviceLayout.contextOps.regDmMr,
         "ibv_reg_dm_mr",
         (address) =>
           region("ibv_reg_dm_mr", { offset, length, access: access.join(" ") }, () =>
@@ -89,7 +89,7 @@ export const make = (library: Library.Library): Memory.Operations => {
     allocNullMr: (pd) =>
       op(
         pd,
-        Layout.contextOps.allocNullMr,
+        DeviceLayout.contextOps.allocNullMr,
         "ibv_alloc_null_mr",
         (address) => region("ibv_alloc_null_mr", {}, () => Library.fromAddress(address, ["pointer"], "pointer")(pd))
       ),
@@ -131,7 +131,7 @@ export const make = (library: Library.Library): Memory.Operations => {
       ),
     deregMr: (mr) => ReturnConvention.returnedErrno(() => deregMr(mr), (errno) => errorOf("ibv_dereg_mr", errno)),
     adviseMr: (pd, advice, flush, pieces) =>
-      op(pd, Layout.contextOps.adviseMr, "ibv_advise_mr", (address) =>
+      op(pd, DeviceLayout.contextOps.adviseMr, "ibv_advise_mr", (address) =>
         ReturnConvention.returnedErrno(
           () =>
             Library.fromAddress(address, ["pointer", "int", "u32", "buffer", "u32"], "int")(
@@ -152,17 +152,17 @@ export const make = (library: Library.Library): Memory.Operations => {
             (errno) => errorOf("ibv_alloc_mw", errno, { type })
           ),
           (mw) => {
-            const { handle, rkey } = Layout.Mw.read(NativeMemory.view(mw, Layout.Mw.size))
+            const { handle, rkey } = MemoryLayout.Mw.read(NativeMemory.view(mw, MemoryLayout.Mw.size))
             return { mw, handle, rkey }
           }
         )),
     bindMw: (qp, mw, binding) =>
       slot(mw, "bindMw", "ibv_bind_mw", (address) => {
         const input = { addr: binding.addr, length: binding.length, access: binding.access.join(" ") }
-        const { pd, type } = Layout.Mw.read(NativeMemory.view(mw, Layout.Mw.size))
+        const { pd, type } = MemoryLayout.Mw.read(NativeMemory.view(mw, MemoryLayout.Mw.size))
         // The inline function of the header looks at these before it calls the provider.
         if (type !== 1) return Effect.fail(errorOf("ibv_bind_mw", Errno.numberOf("EINVAL"), { ...input, type }))
-        if (Layout.Mr.get("pd", NativeMemory.view(binding.mr, Layout.Mr.size)) !== pd) {
+        if (MemoryLayout.Mr.get("pd", NativeMemory.view(binding.mr, MemoryLayout.Mr.size)) !== pd) {
           return Effect.fail(errorOf("ibv_bind_mw", Errno.numberOf("EPERM"), input))
         }
         return Effect.map(
@@ -175,7 +175,7 @@ export const make = (library: Library.Library): Memory.Operations => {
               ),
             (errno) => errorOf("ibv_bind_mw", errno, input)
           ),
-          () => Layout.Mw.get("rkey", NativeMemory.view(mw, Layout.Mw.size))
+          () => MemoryLayout.Mw.get("rkey", NativeMemory.view(mw, MemoryLayout.Mw.size))
         )
       }),
     deallocMw: (mw) =>
@@ -187,7 +187,7 @@ export const make = (library: Library.Library): Memory.Operations => {
 
     allocDm: (context, attributes) =>
       Effect.suspend(() => {
-        const address = ContextOps.addressOf(context, Layout.contextOps.allocDm)
+        const address = ContextOps.addressOf(context, DeviceLayout.contextOps.allocDm)
         if (address === 0n) return Effect.fail(unsupported("ibv_alloc_dm", "EOPNOTSUPP"))
         const view = MemoryLayout.AllocDmAttr.allocate()
         MemoryLayout.AllocDmAttr.write(view, attributes)
@@ -200,7 +200,7 @@ export const make = (library: Library.Library): Memory.Operations => {
         )
       }),
     freeDm: (dm) =>
-      op(dm, Layout.contextOps.freeDm, "ibv_free_dm", (address) =>
+      op(dm, DeviceLayout.contextOps.freeDm, "ibv_free_dm", (address) =>
         ReturnConvention.returnedErrno(
           () => Library.fromAddress(address, ["pointer"], "int")(dm),
           (errno) => errorOf("ibv_free_dm", errno)
@@ -338,7 +338,7 @@ const slot = <A>(
   run: (address: bigint) => Effect.Effect<A, VerbsError>
 ): Effect.Effect<A, VerbsError> =>
   Effect.suspend(() => {
-    const address = Layout.Context.get(name, NativeMemory.view(contextOf(object), Layout.Context.size))
+    const address = DeviceLayout.Context.get(name, NativeMemory.view(contextOf(object), DeviceLayout.Context.size))
     return address === 0n ? Effect.fail(unsupported(call, "EOPNOTSUPP")) : run(address)
   })
 

@@ -12,7 +12,7 @@ import type * as ExtendedCompletion from "../../ExtendedCompletion.ts"
 import type { VerbsError } from "../../VerbsError.ts"
 import * as WorkCompletionOpcode from "../../WorkCompletionOpcode.ts"
 import * as WorkCompletionStatus from "../../WorkCompletionStatus.ts"
-import * as Layout from "../Layout.ts"
+import * as CompletionLayout from "../CompletionLayout.ts"
 import { errorOf } from "./error.ts"
 
 /** Reads completions until `each` returns `false` or there is none. */
@@ -28,10 +28,10 @@ export type Poll = (
  * moves its queue on by a completion that is not there. Whoever stops before the end is right on both.
  */
 export const make = (cq: bigint, wcFlags: ReadonlyArray<CompletionQueueAttributes.WcFlag>): Poll => {
-  const queue = Layout.CqEx.read(NativeMemory.view(cq, Layout.CqEx.size))
+  const queue = CompletionLayout.CqEx.read(NativeMemory.view(cq, CompletionLayout.CqEx.size))
   const start = Library.fromAddress(queue.startPoll, ["pointer", "buffer"], "int")
   const end = Library.fromAddress(queue.endPoll, ["pointer"], "void")
-  const attributes = Layout.PollCqAttr.allocate()
+  const attributes = CompletionLayout.PollCqAttr.allocate()
   const read = readerOf(cq, queue, new Set(wcFlags))
   const ended = <A>(run: () => A): A => {
     try {
@@ -66,7 +66,7 @@ const withInv = 8
 const u32 = (address: bigint) => Library.fromAddress(address, ["pointer"], "u32")
 const u64 = (address: bigint) => Library.fromAddress(address, ["pointer"], "u64")
 
-type Functions = ReturnType<typeof Layout.CqEx.read>
+type Functions = ReturnType<typeof CompletionLayout.CqEx.read>
 
 /** Reads the completion that the poll stands at; the functions are looked up once. */
 const readerOf = (
@@ -95,13 +95,13 @@ const readerOf = (
     ["completionTs", asked("completionTimestamp", () => u64(queue.readCompletionTs))],
     ["completionWallclockNs", asked("completionTimestampWallclock", () => u64(queue.readCompletionWallclockNs))]
   ] as const
-  const fields = NativeMemory.view(cq, Layout.CqEx.size)
-  const tag = Layout.WcTmInfo.allocate()
+  const fields = NativeMemory.view(cq, CompletionLayout.CqEx.size)
+  const tag = CompletionLayout.WcTmInfo.allocate()
 
   return () => {
     const completion: Mutable = {
-      wrId: Layout.CqEx.get("wrId", fields),
-      status: WorkCompletionStatus.fromNative(Layout.CqEx.get("status", fields)),
+      wrId: CompletionLayout.CqEx.get("wrId", fields),
+      status: WorkCompletionStatus.fromNative(CompletionLayout.CqEx.get("status", fields)),
       vendorErr: vendorErr(cq)
     }
     if (qpNum !== undefined) completion.qpNum = qpNum(cq)
@@ -115,7 +115,7 @@ const readerOf = (
     for (const [name, readTime] of times) if (readTime !== undefined) completion[name] = readTime(cq)
     if (tmInfo !== undefined) {
       tmInfo(cq, tag)
-      completion.tmInfo = Layout.WcTmInfo.read(tag)
+      completion.tmInfo = CompletionLayout.WcTmInfo.read(tag)
     }
     return completion
   }

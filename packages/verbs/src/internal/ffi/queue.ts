@@ -13,7 +13,7 @@ import type * as Queue from "../../operations/Queue.ts"
 import * as QueuePairAttributes from "../../QueuePairAttributes.ts"
 import type { VerbsError } from "../../VerbsError.ts"
 import * as ContextOps from "../contextOps.ts"
-import * as Layout from "../Layout.ts"
+import * as DeviceLayout from "../DeviceLayout.ts"
 import * as Codec from "../queueCodec.ts"
 import * as QueueLayout from "../QueueLayout.ts"
 import { errorOf, unsupported } from "./error.ts"
@@ -43,7 +43,7 @@ export const make = (library: Library.Library, forget: (destroyed: bigint) => vo
       create("ibv_open_xrcd", context, "openXrcd", () => Codec.encodeXrcDomainInit(attributes)),
     closeXrcd: (xrcd) =>
       Effect.suspend(() => {
-        const op = ContextOps.addressOf(contextOf(xrcd), Layout.contextOps.closeXrcd)
+        const op = ContextOps.addressOf(contextOf(xrcd), DeviceLayout.contextOps.closeXrcd)
         return op === 0n
           ? Effect.fail(unsupported("ibv_close_xrcd", "EOPNOTSUPP"))
           : returned("ibv_close_xrcd", () => Library.fromAddress(op, ["pointer"], "int")(xrcd))
@@ -51,14 +51,14 @@ export const make = (library: Library.Library, forget: (destroyed: bigint) => vo
 
     createSrq: (pd, { maxSge, maxWr }) =>
       Effect.suspend(() => {
-        const view = Layout.SrqInitAttr.allocate()
-        Layout.SrqInitAttr.set("attr", view, { maxWr, maxSge, srqLimit: 0 })
+        const view = QueueLayout.SrqInitAttr.allocate()
+        QueueLayout.SrqInitAttr.set("attr", view, { maxWr, maxSge, srqLimit: 0 })
         return Effect.map(
           ReturnConvention.pointerOrErrno<"ibv_srq", VerbsError>(
             () => createSrq(pd, view),
             (errno) => errorOf("ibv_create_srq", errno, { maxWr, maxSge })
           ),
-          (srq) => ({ srq, ...roomOf(Layout.SrqInitAttr.get("attr", view)) })
+          (srq) => ({ srq, ...roomOf(QueueLayout.SrqInitAttr.get("attr", view)) })
         )
       }),
     createSrqEx: (context, attributes) =>
@@ -77,8 +77,8 @@ export const make = (library: Library.Library, forget: (destroyed: bigint) => vo
     destroySrq: (srq) => returned("ibv_destroy_srq", forgetting(srq, destroySrq)),
     modifySrq: (srq, attributes) =>
       Effect.suspend(() => {
-        const view = Layout.SrqAttr.allocate()
-        Layout.SrqAttr.write(view, attributes)
+        const view = QueueLayout.SrqAttr.allocate()
+        QueueLayout.SrqAttr.write(view, attributes)
         return returned(
           "ibv_modify_srq",
           () => modifySrq(srq, view, Codec.maskOfSharedReceiveQueue(attributes)),
@@ -87,12 +87,12 @@ export const make = (library: Library.Library, forget: (destroyed: bigint) => vo
       }),
     querySrq: (srq) =>
       Effect.suspend(() => {
-        const view = Layout.SrqAttr.allocate()
-        return Effect.map(returned("ibv_query_srq", () => querySrq(srq, view)), () => Layout.SrqAttr.read(view))
+        const view = QueueLayout.SrqAttr.allocate()
+        return Effect.map(returned("ibv_query_srq", () => querySrq(srq, view)), () => QueueLayout.SrqAttr.read(view))
       }),
     getSrqNum: (srq) =>
       Effect.suspend(() => {
-        const op = ContextOps.addressOf(contextOf(srq), Layout.contextOps.getSrqNum)
+        const op = ContextOps.addressOf(contextOf(srq), DeviceLayout.contextOps.getSrqNum)
         if (op === 0n) return Effect.fail(unsupported("ibv_get_srq_num", "EOPNOTSUPP"))
         const number = new Uint32Array(1)
         return Effect.map(
@@ -135,8 +135,8 @@ export const make = (library: Library.Library, forget: (destroyed: bigint) => vo
       ),
     queryQp: (qp) =>
       Effect.suspend(() => {
-        const attributes = Layout.QpAttr.allocate()
-        const init = Layout.QpInitAttr.allocate()
+        const attributes = QueueLayout.QpAttr.allocate()
+        const init = QueueLayout.QpInitAttr.allocate()
         return Effect.map(
           returned("ibv_query_qp", () => queryQp(qp, attributes, everything, init)),
           () => ({ attributes: Codec.decodeQueuePairAttributes(attributes), cap: Codec.decodeCap(init) })
@@ -145,10 +145,10 @@ export const make = (library: Library.Library, forget: (destroyed: bigint) => vo
     modifyQpRateLimit: (qp, attributes) =>
       Effect.suspend(() => {
         const call = "ibv_modify_qp_rate_limit"
-        const op = ContextOps.addressOf(contextOf(qp), Layout.contextOps.modifyQpRateLimit)
+        const op = ContextOps.addressOf(contextOf(qp), DeviceLayout.contextOps.modifyQpRateLimit)
         if (op === 0n) return Effect.fail(unsupported(call, "EOPNOTSUPP"))
-        const view = Layout.QpRateLimitAttr.allocate()
-        Layout.QpRateLimitAttr.write(view, attributes)
+        const view = QueueLayout.QpRateLimitAttr.allocate()
+        QueueLayout.QpRateLimitAttr.write(view, attributes)
         return returned(call, () => Library.fromAddress(op, ["pointer", "buffer"], "int")(qp, view), attributes)
       }),
     queryEce: (qp) =>
@@ -194,7 +194,7 @@ const create = <Struct extends string>(
   input: VerbsError["input"] = {}
 ): Effect.Effect<Pointer.Pointer<Struct>, VerbsError> =>
   Effect.suspend(() => {
-    const address = ContextOps.addressOf(context, Layout.contextOps[op])
+    const address = ContextOps.addressOf(context, DeviceLayout.contextOps[op])
     if (address === 0n) return Effect.fail(unsupported(call, "EOPNOTSUPP"))
     const attributes = encode()
     return ReturnConvention.pointerOrErrno<Struct, VerbsError>(
@@ -220,7 +220,7 @@ const queuePairErrorOf = (call: string, errno: number, { cap, qpType }: Queue.Qu
 
 const madeOf = (qp: Pointer.Pointer<"ibv_qp">, init: DataView): Queue.MadeQueuePair => ({
   qp,
-  qpNum: Identifier.Qpn.make(Layout.Qp.get("qpNum", NativeMemory.view(qp, Layout.Qp.size)) & 0xffffff),
+  qpNum: Identifier.Qpn.make(QueueLayout.Qp.get("qpNum", NativeMemory.view(qp, QueueLayout.Qp.size)) & 0xffffff),
   cap: Codec.decodeCap(init)
 })
 

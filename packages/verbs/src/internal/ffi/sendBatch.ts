@@ -12,7 +12,7 @@ import * as AccessFlags from "../../AccessFlags.ts"
 import type * as Queue from "../../operations/Queue.ts"
 import type * as SendBatch from "../../operations/SendBatch.ts"
 import { VerbsError } from "../../VerbsError.ts"
-import * as Layout from "../Layout.ts"
+import * as MemoryLayout from "../MemoryLayout.ts"
 import * as QueueLayout from "../QueueLayout.ts"
 import { sendFlags } from "../requestCodec.ts"
 import { errorOf, unsupported } from "./error.ts"
@@ -186,8 +186,8 @@ const builder = (qp: bigint, view: DataView): SendBatch.Builder => {
     setXrcSrqn: (remoteSrqn) => slotOf(view, "wrSetXrcSrqn", ["u32"], "void")(qp, remoteSrqn),
     setSge: ({ addr, length, lkey }) => slotOf(view, "wrSetSge", ["u32", "u64", "u32"], "void")(qp, lkey, addr, length),
     setSgeList: (pieces) => {
-      const list = new DataView(new ArrayBuffer(Math.max(pieces.length, 1) * Layout.Sge.size))
-      pieces.forEach((piece, index) => Layout.Sge.write(list, piece, index * Layout.Sge.size))
+      const list = new DataView(new ArrayBuffer(Math.max(pieces.length, 1) * MemoryLayout.Sge.size))
+      pieces.forEach((piece, index) => MemoryLayout.Sge.write(list, piece, index * MemoryLayout.Sge.size))
       slotOf(view, "wrSetSgeList", ["size", "buffer"], "void")(qp, pieces.length, list)
     },
     setInlineData: (bytes) => slotOf(view, "wrSetInlineData", ["buffer", "size"], "void")(qp, bytes, bytes.length)

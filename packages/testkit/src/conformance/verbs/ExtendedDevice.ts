@@ -1,49 +1,16 @@
 /**
- * What libibverbs tells of a device beyond its plain attributes, as tests of the scoped modules: the same on the in-memory
- * fabric, on Soft-RoCE and on hardware.
+ * Conformance of what a device tells beyond its plain attributes.
  *
  * @since 0.1.0
  */
-import * as CompletionQueue from "@effect-rdma/verbs/CompletionQueue"
-import * as DataInOrder from "@effect-rdma/verbs/DataInOrder"
 import * as DeviceContext from "@effect-rdma/verbs/DeviceContext"
-import type * as ExtendedDeviceAttributes from "@effect-rdma/verbs/ExtendedDeviceAttributes"
 import * as ForkSupport from "@effect-rdma/verbs/ForkSupport"
 import * as Port from "@effect-rdma/verbs/Port"
-import * as ProtectionDomain from "@effect-rdma/verbs/ProtectionDomain"
-import * as QueuePair from "@effect-rdma/verbs/QueuePair"
-import type * as Verbs from "@effect-rdma/verbs/Verbs"
 import { assert } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import {
-  assertPath,
-  assertReason,
-  assertUnsigned,
-  recorded,
-  testWhere,
-  usesDeadHandle
-} from "../internal/conformance.ts"
-import * as Lane from "./Lane.ts"
-
-/**
- * What the suite has to know of the device that it runs on.
- *
- * @category models
- * @since 0.1.0
- */
-export interface ExtendedDeviceLane<Others = never> extends Lane.Lane<Verbs.Verbs | Others> {
-  readonly device: string
-  /** An active port of the device. */
-  readonly port: number
-  /** An index of the GID table of the port with nothing at it. */
-  readonly emptyGidIndex: number
-  /** What the device can do beyond its plain attributes, where that is known. */
-  readonly extended?: Omit<ExtendedDeviceAttributes.ExtendedDeviceAttributes, "origAttr">
-  /** Whether it spreads packets over work queues. */
-  readonly spreads: boolean
-  /** Whether the provider lets a program read the device's clock. */
-  readonly clock: boolean
-}
+import { assertPath, assertReason, assertUnsigned, recorded, usesDeadHandle } from "../../internal/conformance.ts"
+import { verbsSuite } from "../../internal/conformanceVerbs.ts"
+import type * as VerbsLane from "../VerbsLane.ts"
 
 /**
  * Registers the suite on a lane.
@@ -51,10 +18,8 @@ export interface ExtendedDeviceLane<Others = never> extends Lane.Lane<Verbs.Verb
  * @category constructors
  * @since 0.1.0
  */
-export const suite = <Others = never>(lane: ExtendedDeviceLane<Others>): void => {
-  const it = Lane.test<Verbs.Verbs | Others>(lane)
-  const itWhere = testWhere<Verbs.Verbs | Others>(lane)
-  const open = DeviceContext.openByName(lane.device)
+export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void => {
+  const { has, it, itWhere, open } = verbsSuite(lane)
 
   it("query_device_ex begins with what query_device says", () =>
     Effect.gen(function*() {
@@ -113,14 +78,14 @@ export const suite = <Others = never>(lane: ExtendedDeviceLane<Others>): void =>
   it("a device that spreads packets says over how many work queues", () =>
     Effect.gen(function*() {
       const { maxWqTypeRq, rssCaps } = yield* Effect.flatMap(open, DeviceContext.queryExtended)
-      assert.strictEqual(rssCaps.maxRwqIndirectionTableSize > 0, lane.spreads)
-      assert.strictEqual(maxWqTypeRq > 0, lane.spreads)
+      assert.strictEqual(rssCaps.maxRwqIndirectionTableSize > 0, has("steering"))
+      assert.strictEqual(maxWqTypeRq > 0, has("steering"))
     }))
 
   it("query_rt_values_ex reads a clock that does not go back, or is EOPNOTSUPP", () =>
     Effect.gen(function*() {
       const context = yield* open
-      if (!lane.clock) {
+      if (!has("clock")) {
         return assertReason(
           yield* Effect.flip(DeviceContext.queryRtValues(context)),
           "ibv_query_rt_values_ex",
@@ -166,27 +131,6 @@ export const suite = <Others = never>(lane: ExtendedDeviceLane<Others>): void =>
       assertReason(yield* Effect.flip(Port.indexOfPkey(context, lane.port, 0x1234)), "ibv_get_pkey_index", "ENOENT")
       assertReason(yield* Effect.flip(Port.indexOfPkey(context, 200, pkey)), "ibv_get_pkey_index", "ENOENT")
       assertPath(yield* Effect.flip(Port.indexOfPkey(context, lane.port, 0x1_0000)), [])
-    }))
-
-  it("a queue pair promises the order of its data or not, and only while it lives", () =>
-    Effect.gen(function*() {
-      const context = yield* open
-      const queue = yield* CompletionQueue.make(context, { cqe: 4 })
-      const domain = yield* ProtectionDomain.alloc(context)
-      const pair = yield* Effect.scoped(Effect.tap(
-        QueuePair.make(domain, {
-          qpType: "rc",
-          sendCq: queue,
-          recvCq: queue,
-          cap: { maxSendWr: 1, maxRecvWr: 1, maxSendSge: 1, maxRecvSge: 1 }
-        }),
-        (pair) =>
-          Effect.map(
-            DataInOrder.query(pair, "rdmaWrite"),
-            (isInOrder) => assert.strictEqual(typeof isInOrder, "boolean")
-          )
-      ))
-      yield* usesDeadHandle(DataInOrder.query(pair, "rdmaWrite"))
     }))
 
   it("children are safe after fork_init, or the kernel makes it unneeded", () =>

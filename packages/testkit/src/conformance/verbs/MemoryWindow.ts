@@ -1,35 +1,78 @@
 /**
- * The part of the conformance suite for queue pairs that binds memory windows.
+ * Conformance of memory windows.
  *
  * @since 0.1.0
  */
 import * as Resource from "@effect-rdma/core/Resource"
 import type * as AccessFlags from "@effect-rdma/verbs/AccessFlags"
-import * as CompletionQueue from "@effect-rdma/verbs/CompletionQueue"
-import * as DeviceContext from "@effect-rdma/verbs/DeviceContext"
 import * as MemoryRegion from "@effect-rdma/verbs/MemoryRegion"
 import * as MemoryWindow from "@effect-rdma/verbs/MemoryWindow"
 import * as ProtectionDomain from "@effect-rdma/verbs/ProtectionDomain"
 import * as QueuePair from "@effect-rdma/verbs/QueuePair"
-import type * as Verbs from "@effect-rdma/verbs/Verbs"
 import { assert } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
-import * as Lane from "../conformance/Lane.ts"
-import type { QueuesLane } from "../conformance/Queues.ts"
-import { assertPath, assertReason, namesOf, recorded, timesCalled, usesDeadHandle } from "./conformance.ts"
+import { assertPath, assertReason, namesOf, recorded, timesCalled, usesDeadHandle } from "../../internal/conformance.ts"
+import { pairOn, verbsSuite } from "../../internal/conformanceVerbs.ts"
+import type * as VerbsLane from "../VerbsLane.ts"
 
-export const suite = <Others>(lane: QueuesLane<Others>): void => {
-  const it = Lane.test<Verbs.Verbs | Others>(lane)
-  const domain = Effect.flatMap(DeviceContext.openByName(lane.device), ProtectionDomain.alloc)
+/**
+ * Registers the suite on a lane.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void => {
+  const { domain, has, it, ready } = verbsSuite(lane)
+
+  for (const type of [1, 2] as const) {
+    it(`a window of type ${type} has a key of its own and goes before its domain`, () =>
+      recorded(function*(calls) {
+        yield* Effect.scoped(Effect.gen(function*() {
+          const pd = yield* domain
+          const window = yield* MemoryWindow.alloc(pd, type)
+          const other = yield* MemoryWindow.alloc(pd, type)
+          assert.strictEqual(window.type, type)
+          assert.notStrictEqual(window.rkey, other.rkey)
+        }))
+        assert.deepStrictEqual(namesOf(yield* calls).slice(-4, -1), [
+          "ibv_dealloc_mw",
+          "ibv_dealloc_mw",
+          "ibv_dealloc_pd"
+        ])
+      }))
+  }
+
+  it("a window of another type is a SchemaError, and the library is not called", () =>
+    recorded(function*(calls) {
+      const pd = yield* domain
+      // As from a program without types.
+      const type: 1 = JSON.parse("3")
+      assertPath(yield* Effect.flip(MemoryWindow.alloc(pd, type)), [])
+      assert.strictEqual(timesCalled(yield* calls, "ibv_alloc_mw"), 0)
+    }))
+
+  it("the library refuses to deallocate a domain with a region or a window as EBUSY", () =>
+    Effect.gen(function*() {
+      const pd = yield* domain
+      const { verbs } = pd.context
+      const dealloc = Effect.suspend(() => verbs.deallocPd(Resource.raw(pd)))
+      yield* Effect.scoped(Effect.andThen(
+        MemoryRegion.alloc(pd, { length: 1 }),
+        Effect.map(Effect.flip(dealloc), (error) => assertReason(error, "ibv_dealloc_pd", "EBUSY"))
+      ))
+      yield* Effect.scoped(Effect.andThen(
+        MemoryWindow.alloc(pd, 2),
+        Effect.map(Effect.flip(dealloc), (error) => assertReason(error, "ibv_dealloc_pd", "EBUSY"))
+      ))
+    }))
+
   const connected = Effect.gen(function*() {
     const on = yield* domain
-    const self = yield* pairOn(on)
-    yield* QueuePair.toInit(self, { portNum: lane.port })
-    yield* QueuePair.toRtr(self, { ahAttr: lane.loop, rqPsn: 1, destQpNum: self.qpNum })
-    yield* QueuePair.toRts(self, { sqPsn: 1 })
+    const self = yield* pairOn(on, "rc")
+    yield* ready.rc(self)
     return { on, self }
   })
 
@@ -142,12 +185,12 @@ export const suite = <Others>(lane: QueuesLane<Others>): void => {
   it("a bind in a state that cannot send is EINVAL where the kernel looks", () =>
     Effect.gen(function*() {
       const on = yield* domain
-      const self = yield* pairOn(on)
+      const self = yield* pairOn(on, "rc")
       const region = yield* bindable(on)
       const window = yield* MemoryWindow.alloc(on, 1)
       const { rkey } = window
       const bound = yield* Effect.result(MemoryWindow.bind(window, self, { region, access: ["remoteRead"] }))
-      assert.strictEqual(Result.isFailure(bound), lane.checkedBatches)
+      assert.strictEqual(Result.isFailure(bound), has("checkedBatches"))
       if (Result.isSuccess(bound)) return
       assertReason(bound.failure, "ibv_bind_mw", "EINVAL")
       assert.strictEqual(window.rkey, rkey)
@@ -166,16 +209,6 @@ export const suite = <Others>(lane: QueuesLane<Others>): void => {
 // -----------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------
-
-const pairOn = Effect.fnUntraced(function*(on: ProtectionDomain.ProtectionDomain) {
-  const queue = yield* CompletionQueue.make(on.context, { cqe: 16 })
-  return yield* QueuePair.make(on, {
-    qpType: "rc",
-    sendCq: queue,
-    recvCq: queue,
-    cap: { maxSendWr: 8, maxRecvWr: 8 }
-  })
-})
 
 const bindable = (on: ProtectionDomain.ProtectionDomain) =>
   MemoryRegion.alloc(on, { length: 8192, access: ["localWrite", "mwBind"] })

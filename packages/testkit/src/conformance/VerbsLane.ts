@@ -1,0 +1,117 @@
+/**
+ * What the conformance suites of libibverbs have to know of the device that they run on.
+ *
+ * @since 0.1.0
+ */
+import type * as AddressHandleAttributes from "@effect-rdma/verbs/AddressHandleAttributes"
+import type * as CompletionQueue from "@effect-rdma/verbs/CompletionQueue"
+import type * as ExtendedDeviceAttributes from "@effect-rdma/verbs/ExtendedDeviceAttributes"
+import type * as Verbs from "@effect-rdma/verbs/Verbs"
+import type * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type * as Lane from "./Lane.ts"
+
+/**
+ * A lane with a device of libibverbs.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface VerbsLane<Others = never> extends Lane.Lane<Verbs.Verbs | Others> {
+  readonly device: string
+  /** An active port of the device. */
+  readonly port: number
+  /** The way from the port to a peer that answers. */
+  readonly peer: AddressHandleAttributes.Input
+  /** The way from the port to itself. */
+  readonly loop: AddressHandleAttributes.Input
+  /** A multicast group. */
+  readonly group: { readonly gid: string; readonly mlid: number }
+  /** An index of the GID table of the port with nothing at it. */
+  readonly emptyGidIndex: number
+  /** What is known of an Ethernet port with an IPv4 address; `undefined` for InfiniBand. */
+  readonly roce: RoceFacts | undefined
+  /** What is there. The suites expect that everything else is refused. */
+  readonly features: ReadonlySet<Feature>
+  /** What the device can do beyond its plain attributes, where that is known. */
+  readonly extended?: Omit<ExtendedDeviceAttributes.ExtendedDeviceAttributes, "origAttr">
+  /** How a batch of sends that is too large is refused. */
+  readonly fullBatch: "ENOMEM" | "ENOSPC"
+  /** How the deregistration of a region with a window on it is refused. */
+  readonly boundRegion: "EBUSY" | "EINVAL"
+  /** Puts a completion into a queue: a request that is flushed, with this `wrId`. */
+  readonly flush: (
+    queue: CompletionQueue.CompletionQueue,
+    wrId: bigint
+  ) => Effect.Effect<void, unknown, Scope.Scope | Others>
+  /** Makes the device report `gidChange`; `undefined` where nobody can. */
+  readonly changeGids: Effect.Effect<void, never, Others> | undefined
+  /** Takes the port of the device down and up again, with an event for each; `undefined` where nobody can. */
+  readonly bouncePort: Effect.Effect<void, never, Others> | undefined
+}
+
+/**
+ * The IPv4 side of an Ethernet port.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface RoceFacts {
+  /** The index of the GID of `ownAddress`. */
+  readonly sgidIndex: number
+  readonly ownAddress: string
+  readonly peerAddress: string
+  /** An address of the port's network that nobody answers for; to ask for it takes a second. */
+  readonly silentAddress: string
+}
+
+/**
+ * What one library, provider or kernel has or does, and another does not:
+ *
+ * - `blocksLoopback`: the create flag that keeps a queue pair's own multicast away
+ * - `checkedAddresses`: the kernel makes the address handles, and so checks them
+ * - `checkedBatches`: a batch or bind in a state that cannot send is refused
+ * - `clock`: a program can read the device's clock
+ * - `completionCounters`, `deviceMemory`, `ece`, `flowActions`, `nullRegions`, `rawPackets`, `tagMatching`, `xrc`: objects
+ *   and options by these names
+ * - `experimental`: the library has `ibv_exp_create_res_domain`
+ * - `ignoreOverrun`: the device can be told not to watch a completion queue for an overrun
+ * - `imports`: objects of another context can be imported
+ * - `moderation`: `ibv_modify_cq`
+ * - `newerMemory`: what came after rdma-core 44: DMA handles, buffers and exports
+ * - `noRemoteKey`: a region that no peer may touch has the remote key 0
+ * - `onDemand`: pages can be brought in on demand
+ * - `rereg`: a region can be changed in place
+ * - `resizableSrq`: the room of a shared receive queue can be changed
+ * - `steering`: work queues, the spreading of packets over them, flows and counters
+ * - `threadDomains`: `ibv_alloc_td` and `ibv_alloc_parent_domain`
+ * - `timestamps`: extended completion queues report timestamps, VLANs, flow tags and tag matching
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Feature =
+  | "blocksLoopback"
+  | "checkedAddresses"
+  | "checkedBatches"
+  | "clock"
+  | "completionCounters"
+  | "deviceMemory"
+  | "ece"
+  | "experimental"
+  | "flowActions"
+  | "ignoreOverrun"
+  | "imports"
+  | "moderation"
+  | "newerMemory"
+  | "noRemoteKey"
+  | "nullRegions"
+  | "onDemand"
+  | "rawPackets"
+  | "rereg"
+  | "resizableSrq"
+  | "steering"
+  | "tagMatching"
+  | "threadDomains"
+  | "timestamps"
+  | "xrc"

@@ -1,0 +1,29 @@
+import { RdmaCm } from "@effect-rdma/rdmacm"
+import type * as RdmaCmConformance from "@effect-rdma/testkit/conformance/RdmaCm"
+import { Verbs } from "@effect-rdma/verbs"
+import { Context, Effect, Layer } from "effect"
+import { fabric, type FabricServices } from "./fabric.ts"
+import { addNeighbour, kernelHolds, roce } from "./softRoce.ts"
+
+const manager = { ...roce, device: "rxe0", port: 1 } as const
+
+export const rdmaCmOnFabric: RdmaCmConformance.RdmaCmLane<FabricServices> = { ...fabric, ...manager }
+
+// At its first call librdmacm opens every device and keeps it open; the first wait of the process opens an epoll
+// descriptor for good. Neither is a leak of a test.
+const librdmacm = Layer.tap(RdmaCm.RdmaCm.layer, (context) =>
+  Effect.gen(function*() {
+    const cm = Context.get(context, RdmaCm.RdmaCm)
+    const { list } = yield* cm.getDevices
+    if (list !== undefined) yield* cm.freeDevices(list)
+    const channel = yield* cm.createEventChannel
+    yield* Effect.timeoutOption(cm.awaitCmEvent(channel), "1 millis")
+    yield* cm.destroyEventChannel(channel)
+  }).pipe(Effect.orDie))
+
+export const rdmaCmOnSoftRoce: RdmaCmConformance.RdmaCmLane = {
+  name: "softroce",
+  layer: Layer.tap(Layer.merge(Verbs.Verbs.layer, librdmacm), () => addNeighbour),
+  snapshot: kernelHolds,
+  ...manager
+}

@@ -1,0 +1,155 @@
+import { Resource } from "@effect-rdma/core"
+import { Fabric, Topology } from "@effect-rdma/testkit"
+import type * as VerbsLane from "@effect-rdma/testkit/conformance/VerbsLane"
+import { AddressHandle, ProtectionDomain, QueuePair, SendBatch, Verbs } from "@effect-rdma/verbs"
+import { Effect, Layer } from "effect"
+import { fabric, type FabricServices } from "./fabric.ts"
+import { rxeExtended } from "./rxeExtended.ts"
+import { addNeighbour, ip, kernelHolds, once, roce } from "./softRoce.ts"
+
+// -----------------------------------------------------------------------------
+// Soft-RoCE as of Linux 6.1, with rdma-core 44
+// -----------------------------------------------------------------------------
+
+const toIpv4 = (address: string) => ({
+  portNum: 1,
+  grh: { dgid: `::ffff:${address}`, sgidIndex: roce.sgidIndex }
+})
+
+const rxe = {
+  device: "rxe0",
+  port: 1,
+  peer: toIpv4(roce.peerAddress),
+  loop: toIpv4(roce.ownAddress),
+  group: { gid: "ff0e::ffff:e001:203", mlid: 0 },
+  emptyGidIndex: 2,
+  roce,
+  features: new Set<VerbsLane.Feature>(["checkedAddresses", "checkedBatches", "noRemoteKey", "resizableSrq"]),
+  extended: rxeExtended,
+  fullBatch: "ENOSPC",
+  boundRegion: "EINVAL"
+} as const
+
+// Requests to a queue pair in ERR are flushed.
+const flush: VerbsLane.VerbsLane["flush"] = (queue, wrId) =>
+  Effect.gen(function*() {
+    const domain = yield* ProtectionDomain.alloc(queue.context)
+    const queuePair = yield* QueuePair.makeExtended(domain, {
+      qpType: "ud",
+      sendCq: queue,
+      recvCq: queue,
+      cap: { maxSendWr: 4, maxRecvWr: 4, maxSendSge: 1, maxRecvSge: 1 },
+      sendOpsFlags: ["send"]
+    })
+    yield* QueuePair.toInit(queuePair, { pkeyIndex: 0, portNum: 1, qkey: 17 })
+    yield* QueuePair.toErr(queuePair)
+    const to = yield* AddressHandle.make(domain, rxe.loop)
+    yield* SendBatch.post(queuePair, (batch) => {
+      batch.send({ wrId, flags: ["signaled"] })
+      batch.setUdAddr(to, 1, 17)
+      batch.setSgeList([])
+    })
+    yield* Effect.sleep("20 millis")
+  })
+
+// The first wait of the process opens an epoll descriptor for good: no leak of a test.
+const waitOnce = once(
+  Effect.gen(function*() {
+    const verbs = yield* Verbs.Verbs
+    const { devices, list } = yield* verbs.getDeviceList
+    const device = devices.find(({ name }) => name === rxe.device)
+    if (device !== undefined) {
+      const opened = yield* verbs.openDevice(device.pointer)
+      const channel = yield* verbs.createCompChannel(opened)
+      yield* Effect.timeoutOption(verbs.awaitCqEvent(channel), "1 millis")
+      yield* verbs.destroyCompChannel(channel)
+      yield* verbs.closeDevice(opened)
+    }
+    yield* verbs.freeDeviceList(list)
+  }).pipe(Effect.orDie)
+)
+
+export const verbsOnSoftRoce: VerbsLane.VerbsLane = {
+  name: "softroce",
+  layer: Layer.tap(
+    Verbs.Verbs.layer,
+    (context) => Effect.andThen(addNeighbour, Effect.provide(waitOnce, context))
+  ),
+  snapshot: kernelHolds,
+  ...rxe,
+  flush,
+  changeGids: Effect.andThen(
+    ip("address", "add", "10.0.0.201/24", "dev", "veth0"),
+    ip("address", "del", "10.0.0.201/24", "dev", "veth0")
+  ),
+  bouncePort: Effect.andThen(ip("link", "set", "veth0", "down"), ip("link", "set", "veth0", "up"))
+}
+
+// -----------------------------------------------------------------------------
+// The in-memory fabric
+// -----------------------------------------------------------------------------
+
+const raise = (device: string, event: "gidChange" | "portErr" | "portActive") =>
+  Effect.flatMap(Fabric.Fabric, (fabric) => fabric.raise("host-a", device, { _tag: "Port", event, portNum: 1 }))
+
+const onFabric = (device: string) => ({
+  ...fabric,
+  flush: ((queue, wrId) =>
+    Effect.flatMap(Fabric.Fabric, (fabric) =>
+      fabric.complete("host-a", Resource.raw(queue), {
+        wrId,
+        status: "wrFlushErr",
+        vendorErr: 0,
+        qpNum: 17
+      }))) satisfies VerbsLane.VerbsLane<FabricServices>["flush"],
+  changeGids: raise(device, "gidChange"),
+  bouncePort: Effect.andThen(raise(device, "portErr"), raise(device, "portActive"))
+})
+
+export const verbsOnFabric: VerbsLane.VerbsLane<FabricServices> = { ...onFabric("rxe0"), ...rxe }
+
+const mlx5Features: ReadonlyArray<VerbsLane.Feature> = [
+  "blocksLoopback",
+  "clock",
+  "completionCounters",
+  "deviceMemory",
+  "ece",
+  "flowActions",
+  "ignoreOverrun",
+  "imports",
+  "moderation",
+  "newerMemory",
+  "nullRegions",
+  "onDemand",
+  "rawPackets",
+  "rereg",
+  "steering",
+  "tagMatching",
+  "threadDomains",
+  "timestamps",
+  "xrc"
+]
+
+/** mlx5 with the newest library. */
+export const verbsOnInfiniBandFabric: VerbsLane.VerbsLane<FabricServices> = {
+  ...onFabric("mlx5_0"),
+  device: "mlx5_0",
+  port: 1,
+  peer: { portNum: 1, dlid: 2 },
+  loop: { portNum: 1, dlid: 1 },
+  group: { gid: "ff12:401b:ffff::1", mlid: 0xc001 },
+  emptyGidIndex: 2,
+  roce: undefined,
+  features: new Set(mlx5Features),
+  fullBatch: "ENOMEM",
+  boundRegion: "EBUSY"
+}
+
+/** The same adapter with the library of MLNX_OFED, which has the experimental resource domains. */
+export const verbsOnExperimentalFabric: VerbsLane.VerbsLane<FabricServices> = {
+  ...verbsOnInfiniBandFabric,
+  layer: Layer.orDie(Fabric.layerFrom({
+    hosts: [{ name: "host-a", devices: [{ ...Topology.connectX("mlx5_0", 1), experimental: true }] }]
+  })),
+  features: new Set([...mlx5Features.filter((feature) => feature !== "completionCounters"), "experimental"])
+}
