@@ -1,5 +1,5 @@
 /**
- * Work requests to memory and completions from it. The offsets are those of `Layout`, as numbers: a field by its name
+ * Work requests to memory and completions from it. The offsets are those of the layouts, as numbers: a field by its name
  * costs ten times as much, and this runs for every message.
  *
  * @since 0.1.0
@@ -12,7 +12,9 @@ import type * as WorkCompletion from "../WorkCompletion.ts"
 import * as WorkCompletionOpcode from "../WorkCompletionOpcode.ts"
 import * as WorkCompletionStatus from "../WorkCompletionStatus.ts"
 import * as WorkRequestOpcode from "../WorkRequestOpcode.ts"
-import * as Layout from "./Layout.ts"
+import * as CompletionLayout from "./CompletionLayout.ts"
+import * as MemoryLayout from "./MemoryLayout.ts"
+import * as QueueLayout from "./QueueLayout.ts"
 
 /**
  * Memory where requests are written and completions read. It grows, and is never given back.
@@ -99,7 +101,7 @@ export const writeSends = (room: Room, requests: ReadonlyArray<DataPath.SendRequ
     if (request.tso !== undefined) {
       const { header, mss } = request.tso
       room.bytes().set(header, free)
-      Layout.SendWr.write(view, { tsoHdr: BigInt(base + free), tsoHdrSz: header.length, tsoMss: mss }, at)
+      QueueLayout.SendWr.write(view, { tsoHdr: BigInt(base + free), tsoHdrSz: header.length, tsoMss: mss }, at)
       free += header.length
     }
   }
@@ -166,10 +168,10 @@ export const readCompletions = (room: Room, count: number): ReadonlyArray<WorkCo
 // internal
 // -----------------------------------------------------------------------------
 
-const { fields: send, size: sendSize } = Layout.SendWr
-const { size: receiveSize } = Layout.RecvWr
-const { size: pieceSize } = Layout.Sge
-const { fields: completion, size: completionSize } = Layout.Wc
+const { fields: send, size: sendSize } = QueueLayout.SendWr
+const { size: receiveSize } = QueueLayout.RecvWr
+const { size: pieceSize } = MemoryLayout.Sge
+const { fields: completion, size: completionSize } = CompletionLayout.Wc
 
 // The link, the list and its length stand alike in both kinds of requests.
 const next = send.next.offset
@@ -242,7 +244,7 @@ const writePieces = (view: DataView, at: number, pieces: ReadonlyArray<SendBatch
 }
 
 const writeBind = (view: DataView, at: number, { access, addr, length, mr, mw, rkey }: DataPath.Bind): void =>
-  Layout.SendWr.write(view, {
+  QueueLayout.SendWr.write(view, {
     bindMwMw: mw,
     bindMwRkey: rkey,
     bindMwMr: mr,

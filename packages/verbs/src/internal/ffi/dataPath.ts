@@ -7,7 +7,8 @@
 import * as Library from "@effect-rdma/core/Library"
 import * as NativeMemory from "@effect-rdma/core/NativeMemory"
 import type * as DataPath from "../../operations/DataPath.ts"
-import * as Layout from "../Layout.ts"
+import * as DeviceLayout from "../DeviceLayout.ts"
+import * as QueueLayout from "../QueueLayout.ts"
 import * as RequestCodec from "../requestCodec.ts"
 import { errorOf } from "./error.ts"
 
@@ -44,19 +45,19 @@ export const make = (): { readonly dataPath: DataPath.DataPath; readonly forget:
         if (requests.length === 0) return nothing
         const native = sends.get(qp) ?? kept(sends, qp, postOf(qp, "postSend"))
         RequestCodec.writeSends(room, requests)
-        return post("ibv_post_send", native, qp, Layout.SendWr.size, requests)
+        return post("ibv_post_send", native, qp, QueueLayout.SendWr.size, requests)
       },
       postRecv: (qp, requests) => {
         if (requests.length === 0) return nothing
         const native = receives.get(qp) ?? kept(receives, qp, postOf(qp, "postRecv"))
         RequestCodec.writeReceives(room, requests)
-        return post("ibv_post_recv", native, qp, Layout.RecvWr.size, requests)
+        return post("ibv_post_recv", native, qp, QueueLayout.RecvWr.size, requests)
       },
       postSrqRecv: (srq, requests) => {
         if (requests.length === 0) return nothing
         const native = receives.get(srq) ?? kept(receives, srq, postOf(srq, "postSrqRecv"))
         RequestCodec.writeReceives(room, requests)
-        return post("ibv_post_srq_recv", native, srq, Layout.RecvWr.size, requests)
+        return post("ibv_post_srq_recv", native, srq, QueueLayout.RecvWr.size, requests)
       },
       pollCq: (cq, numEntries) => {
         const native = polls.get(cq) ?? kept(polls, cq, pollOf(cq))
@@ -93,7 +94,7 @@ const kept = <A>(all: Map<bigint, A>, object: bigint, made: A): A => {
 /** Queue pairs, shared receive queues and completion queues all begin with the pointer to their context. */
 const operationOf = (object: bigint, op: "postSend" | "postRecv" | "postSrqRecv" | "pollCq"): bigint => {
   const context = NativeMemory.view(object, 8).getBigUint64(0, true)
-  return Layout.Context.get(op, NativeMemory.view(context, Layout.Context.size))
+  return DeviceLayout.Context.get(op, NativeMemory.view(context, DeviceLayout.Context.size))
 }
 
 const postOf = (object: bigint, op: "postSend" | "postRecv" | "postSrqRecv"): Post =>
