@@ -1,6 +1,6 @@
 /**
- * Failures on purpose: the n-th call of any C function fails with any errno, and the native call is not made. It works
- * on every implementation of the seams: the fabric, a real library, a mock.
+ * Failures on purpose: the n-th call of any C function fails with any errno, instead of the native call or after it. It
+ * works on every implementation of the seams: the fabric, a real library, a mock.
  *
  * @since 0.1.0
  */
@@ -37,6 +37,10 @@ export type InfallibleCall = Calls.InfallibleCall
  * A failure to come. `nth` counts from 1 the calls of `call`, or all calls that can fail when it is left out. Errno 0 is
  * what some providers do: NULL without an errno, the reason `UnknownErrno`.
  *
+ * By default the failure comes `"instead"` of the native call, which is not made. One that comes `"after"` it is for
+ * releases on real libraries: the program sees a failed release, and the object is gone all the same. After a create it
+ * would leave what nobody can release. A call that fails by itself fails with its own error.
+ *
  * @category models
  * @since 0.1.0
  */
@@ -44,11 +48,12 @@ export interface Fault {
   readonly call?: FallibleCall
   readonly nth: number
   readonly errno: Errno.ErrnoName | Errno.ErrnoAlias | 0
+  readonly when?: "instead" | "after"
 }
 
 /**
- * A call as it was made, with the arguments of the seam's member; `failedWith` is the errno of the fault that took its
- * place.
+ * A call as it was made, with the arguments of the seam's member; `failedWith` is the errno of the fault that fell on
+ * it.
  *
  * @category models
  * @since 0.1.0
@@ -122,7 +127,9 @@ export const start = (faults: ReadonlyArray<Fault>): Effect.Effect<Injection["Se
           )
           const failedWith = fault === undefined ? undefined : fault.errno === 0 ? 0 : Errno.numberOf(fault.errno)
           calls.push({ call, args, canFail: true, failedWith })
-          return failedWith === undefined ? run : Effect.fail(error(call, NativeReason.fromErrno(failedWith)))
+          if (failedWith === undefined) return run
+          const failure = Effect.fail(error(call, NativeReason.fromErrno(failedWith)))
+          return fault?.when === "after" ? Effect.andThen(run, failure) : failure
         }),
       infallible: (call, args, run) =>
         Effect.suspend(() => {
