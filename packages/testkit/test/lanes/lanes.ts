@@ -1,5 +1,6 @@
 import { RdmaCm } from "@effect-rdma/rdmacm"
 import { Fabric, Topology } from "@effect-rdma/testkit"
+import type * as PortsConformance from "@effect-rdma/testkit/conformance/Ports"
 import type * as RdmaCmConformance from "@effect-rdma/testkit/conformance/RdmaCm"
 import type * as UmadConformance from "@effect-rdma/testkit/conformance/Umad"
 import type * as VerbsConformance from "@effect-rdma/testkit/conformance/Verbs"
@@ -115,6 +116,28 @@ export const verbsOnSoftRoce: VerbsConformance.VerbsLane = {
   layer: Layer.tap(Verbs.Verbs.layer, () => addNeighbour),
   snapshot: kernelHolds,
   ...roceDevice
+}
+
+// rxe of Linux 6.1 and rdma-core 44 tell no speeds and limit none.
+const rxePort = { rateLimit: undefined, speed: undefined } as const
+
+export const portsOnFabric: PortsConformance.PortsLane<Fabric.Fabric | Fabric.Seams> = {
+  ...verbsOnFabric,
+  ...rxePort,
+  ethernet: { ...roce, peerMac: [0x52, 0x54, 0x00, 0x0a, 0x00, 0x02] }
+}
+
+export const portsOnSoftRoce: PortsConformance.PortsLane = {
+  ...verbsOnSoftRoce,
+  ...rxePort,
+  ethernet: { ...roce, peerMac: [0x02, 0x00, 0x00, 0x00, 0x00, 0x02] }
+}
+
+export const portsOnInfiniBandFabric: PortsConformance.PortsLane<Fabric.Fabric | Fabric.Seams> = {
+  ...verbsOnInfiniBandFabric,
+  rateLimit: 100_000,
+  speed: 2000n,
+  ethernet: undefined
 }
 
 const manager = { ...roce, device: "rxe0", port: 1 } as const
