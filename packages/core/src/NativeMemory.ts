@@ -55,7 +55,7 @@ export const map = (length: number): Mapping => {
   if (address === null || address === linux.MAP_FAILED) {
     throw new RangeError(`cannot map ${length} bytes (errno ${koffi().errno()})`)
   }
-  const buffer = koffi().view(address, length)
+  const buffer = viewOrUnmap(address, length, size)
   const bytes = new Uint8Array(buffer)
   let mapped = true
   return {
@@ -108,4 +108,17 @@ export const readCString = (address: bigint, maxLength: number): string => {
   const end = bytes.indexOf(0)
   if (end === -1) throw new RangeError(`no end of the string within ${maxLength} bytes`)
   return decoder.decode(bytes.subarray(0, end))
+}
+
+// -----------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------
+
+const viewOrUnmap = (address: bigint, length: number, size: number): ArrayBuffer => {
+  try {
+    return koffi().view(address, length)
+  } catch (thrown) {
+    libc.munmap(address, size)
+    throw thrown
+  }
 }

@@ -1,9 +1,13 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, it, vi } from "@effect/vitest"
 import { execFileSync } from "node:child_process"
+import { readFileSync } from "node:fs"
+import { koffi } from "../src/internal/koffi.ts"
 import * as Library from "../src/Library.ts"
 import * as NativeMemory from "../src/NativeMemory.ts"
 
 const strlen = Library.fromProcess().bind("strlen", ["pointer"], "size")
+
+const mappedPages = () => Number(readFileSync("/proc/self/statm", "utf8").split(" ")[0])
 
 describe("NativeMemory", () => {
   it("maps zeroed bytes on pages of their own", () => {
@@ -39,6 +43,16 @@ describe("NativeMemory", () => {
     const stolen = mapping.bytes.buffer.transfer()
     assert.throws(() => mapping.unmap(), TypeError)
     assert.strictEqual(new Uint8Array(stolen)[0], 7)
+  })
+
+  it("gives the pages back when JS refuses to see them", () => {
+    const view = vi.spyOn(koffi(), "view").mockImplementation(() => {
+      throw new Error("no external buffers")
+    })
+    const before = mappedPages()
+    assert.throws(() => NativeMemory.map(1024 * NativeMemory.pageSize()), /no external buffers/)
+    view.mockRestore()
+    assert.isBelow(mappedPages() - before, 1024)
   })
 
   it("refuses bad lengths", () => {

@@ -1,6 +1,6 @@
 /**
- * Failures on purpose: the n-th call of any C function fails with any errno, and the native call is not made. It works
- * on every implementation of the seams: the fabric, a real library, a mock.
+ * Failures on purpose: the n-th call of any C function fails with any errno, instead of the native call or after it. It
+ * works on every implementation of the seams: the fabric, a real library, a mock.
  *
  * @since 0.1.0
  */
@@ -37,6 +37,10 @@ export type InfallibleCall = Calls.InfallibleCall
  * A failure to come. `nth` counts from 1 the calls of `call`, or all calls that can fail when it is left out. Errno 0 is
  * what some providers do: NULL without an errno, the reason `UnknownErrno`.
  *
+ * By default the failure comes `"instead"` of the native call, which is not made. One that comes `"after"` it is for
+ * releases on real libraries: the program sees a failed release, and the object is gone all the same. After a create it
+ * would leave what nobody can release. A call that fails by itself fails with its own error.
+ *
  * @category models
  * @since 0.1.0
  */
@@ -44,11 +48,12 @@ export interface Fault {
   readonly call?: FallibleCall
   readonly nth: number
   readonly errno: Errno.ErrnoName | Errno.ErrnoAlias | 0
+  readonly when?: "instead" | "after"
 }
 
 /**
- * A call as it was made, with the arguments of the seam's member; `failedWith` is the errno of the fault that took its
- * place.
+ * A call as it was made, with the arguments of the seam's member; `failedWith` is the errno of the fault that fell on
+ * it.
  *
  * @category models
  * @since 0.1.0
@@ -112,8 +117,8 @@ export const start = (faults: ReadonlyArray<Fault>): Effect.Effect<Injection["Se
       return next
     }
 
-    /** Notes a call, and tells the reason for which it is not made. */
-    const observe = (call: FallibleCall, args: ReadonlyArray<unknown>): NativeReason.NativeReason | undefined => {
+    /** Notes a call, and tells how it is to fail. */
+    const observe = (call: FallibleCall, args: ReadonlyArray<unknown>) => {
       const nthOfCall = count(call)
       const nthOfAll = count(undefined)
       const fault = faults.find((fault) =>
@@ -121,18 +126,22 @@ export const start = (faults: ReadonlyArray<Fault>): Effect.Effect<Injection["Se
       )
       const failedWith = fault === undefined ? undefined : fault.errno === 0 ? 0 : Errno.numberOf(fault.errno)
       calls.push({ call, args, canFail: true, failedWith })
-      return failedWith === undefined ? undefined : NativeReason.fromErrno(failedWith)
+      return failedWith === undefined ? undefined : { reason: NativeReason.fromErrno(failedWith), when: fault?.when }
     }
 
     const interceptor = <E>(error: (call: string, reason: NativeReason.NativeReason) => E): Calls.Interceptor<E> => ({
       fallible: (call, args, run) =>
         Effect.suspend(() => {
-          const reason = observe(call, args)
-          return reason === undefined ? run : Effect.fail(error(call, reason))
+          const fault = observe(call, args)
+          if (fault === undefined) return run
+          const failure = Effect.fail(error(call, fault.reason))
+          return fault.when === "after" ? Effect.andThen(run, failure) : failure
         }),
       synchronous: (call, args, run, failed) => {
-        const reason = observe(call, args)
-        return reason === undefined ? run() : failed(error(call, reason))
+        const fault = observe(call, args)
+        if (fault === undefined) return run()
+        if (fault.when === "after") run()
+        return failed(error(call, fault.reason))
       },
       infallible: (call, args, run) =>
         Effect.suspend(() => {

@@ -329,6 +329,11 @@ describe("Fabric: queues", () => {
           "ibv_wr_set_inline_data",
           /no request/
         )
+        yield* assertMisuse(
+          verbs.wrComplete(raw(self), (batch) => batch.setInlineDataList([])),
+          "ibv_wr_set_inline_data_list",
+          /no request/
+        )
       }).pipe(Effect.provide(Fabric.layer)))
   })
 

@@ -179,6 +179,19 @@ describe("windows of the fabric", () => {
       assertReason(yield* Effect.flip(post(queuePair, window, ofNothing, { addr: 0n })), "ibv_bind_mw", "EOPNOTSUPP")
     })))
 
+  it.effect("mlx5 changes a region in every way under a bound window, which still goes before it", () =>
+    run(Effect.gen(function*() {
+      const { context, queuePair, region, window } = yield* setup("mlx5_0")
+      yield* toRts(queuePair)
+      yield* MemoryWindow.bind(window, queuePair, { region, access: ["remoteRead"] })
+      yield* MemoryRegion.rereg(region, {
+        domain: yield* ProtectionDomain.alloc(context),
+        bytes: new Uint8Array(64),
+        access: ["localWrite"]
+      })
+      assertReason(yield* Effect.flip(context.verbs.deregMr(Resource.raw(region).mr)), "ibv_dereg_mr", "EBUSY")
+    })))
+
   for (const device of ["rxe0", "mlx5_0"] as const) {
     it.effect(`without the device the kernel says EIO, and a doorbell nothing: ${device}`, () =>
       run(Effect.gen(function*() {

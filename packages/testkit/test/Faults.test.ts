@@ -1,3 +1,4 @@
+import * as NativeReason from "@effect-rdma/core/NativeReason"
 import * as Pointer from "@effect-rdma/core/Pointer"
 import * as CmId from "@effect-rdma/rdmacm/CmId"
 import * as EventChannel from "@effect-rdma/rdmacm/EventChannel"
@@ -14,6 +15,7 @@ import * as DeviceContext from "@effect-rdma/verbs/DeviceContext"
 import * as ProtectionDomain from "@effect-rdma/verbs/ProtectionDomain"
 import * as ResourceDomain from "@effect-rdma/verbs/ResourceDomain"
 import { Verbs } from "@effect-rdma/verbs/Verbs"
+import { VerbsError } from "@effect-rdma/verbs/VerbsError"
 import { assert, describe, it } from "@effect/vitest"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -102,6 +104,31 @@ describe("Faults", () => {
       assert.match(Cause.pretty(exit.cause), /ibv_close_device did not release DeviceContext/)
       assert.deepStrictEqual((yield* objects).map(({ kind }) => kind), ["DeviceContext"])
     }).pipe(Effect.provide(Fabric.layer)))
+
+  it.effect("after a release, it is a failed one whose object is gone", () =>
+    Effect.gen(function*() {
+      const exit = yield* twoHandles.pipe(
+        Effect.scoped,
+        Faults.inject([{ call: "ibv_destroy_ah", nth: 1, errno: "EINVAL", when: "after" }]),
+        Effect.exit
+      )
+      assert(Exit.isFailure(exit))
+      assert.match(Cause.pretty(exit.cause), /ibv_destroy_ah did not release AddressHandle/)
+      assert.deepStrictEqual(yield* objects, [])
+    }).pipe(Effect.provide(Fabric.layer)))
+
+  it.effect("after a call that failed by itself, its own error stays", () =>
+    Effect.gen(function*() {
+      const verbs = yield* Verbs
+      yield* assertRefused(verbs.deallocPd(Pointer.make<"ibv_pd">(0x10n)), "ibv_dealloc_pd", "EBUSY")
+    }).pipe(Effect.provide(
+      Layer.mock(Verbs, {
+        deallocPd: () =>
+          Effect.fail(
+            new VerbsError({ call: "ibv_dealloc_pd", reason: NativeReason.fromErrno(16), input: {} })
+          )
+      }).pipe(Faults.layer([{ call: "ibv_dealloc_pd", nth: 1, errno: "EINVAL", when: "after" }]))
+    )))
 
   it.effect("counts from the start at each run", () =>
     Effect.gen(function*() {

@@ -22,7 +22,7 @@ const onFabric = Effect.fnUntraced(function*(program: Program) {
     seams: yield* fabric.seams("host-a"),
     resolved: TestClock.adjust("1 millis"),
     unplug: (device) => fabric.unplug("host-a", device),
-    failingReleases: true
+    releasesFail: "instead"
   }, program)
   // The fabric agrees on what is left, but for what went with an unplugged device.
   const left = (yield* fabric.objects).map(({ kind }) => kind).toSorted()

@@ -124,8 +124,8 @@ export interface Site {
   readonly resolved: Effect.Effect<void>
   /** Takes a device away; where that cannot be, the step does nothing. */
   readonly unplug: ((device: string) => Effect.Effect<void>) | undefined
-  /** Whether releases can be made to fail: what they leave is there until the process ends. */
-  readonly failingReleases: boolean
+  /** How releases fail: in the place of the native call, or after it, where what they left would stay for good. */
+  readonly releasesFail: "instead" | "after"
 }
 
 interface World {
@@ -428,18 +428,18 @@ const firstSteps: ReadonlyArray<Step> = [
 // The calls that release something, by the beginning of their member's name.
 const releases = /^(close|dealloc|dereg|destroy|detach|done|free|release|unimport)/
 
-const releasingAs = <Seam extends object>(wrapped: Seam, original: Seam): Seam => {
-  const members = Object.entries(original).filter(([name]) => releases.test(name))
-  return { ...wrapped, ...Object.fromEntries(members) }
+const releasingAs = <Seam extends object>(seam: Seam, releasing: Seam): Seam => {
+  const members = Object.entries(releasing).filter(([name]) => releases.test(name))
+  return { ...seam, ...Object.fromEntries(members) }
 }
 
-const faultless = (
-  wrapped: Context.Context<Fabric.Seams>,
-  original: Context.Context<Fabric.Seams>
+const seamsReleasingAs = (
+  seams: Context.Context<Fabric.Seams>,
+  releasing: Context.Context<Fabric.Seams>
 ): Context.Context<Fabric.Seams> =>
-  Context.make(Verbs.Verbs, releasingAs(Context.get(wrapped, Verbs.Verbs), Context.get(original, Verbs.Verbs))).pipe(
-    Context.add(RdmaCm.RdmaCm, releasingAs(Context.get(wrapped, RdmaCm.RdmaCm), Context.get(original, RdmaCm.RdmaCm))),
-    Context.add(Umad.Umad, releasingAs(Context.get(wrapped, Umad.Umad), Context.get(original, Umad.Umad)))
+  Context.make(Verbs.Verbs, releasingAs(Context.get(seams, Verbs.Verbs), Context.get(releasing, Verbs.Verbs))).pipe(
+    Context.add(RdmaCm.RdmaCm, releasingAs(Context.get(seams, RdmaCm.RdmaCm), Context.get(releasing, RdmaCm.RdmaCm))),
+    Context.add(Umad.Umad, releasingAs(Context.get(seams, Umad.Umad), Context.get(releasing, Umad.Umad)))
   )
 
 /** What was left of a program, all of it explained. */
@@ -460,6 +460,11 @@ export const runProgram = Effect.fnUntraced(function*(
 ) {
   const ledger = yield* Ledger.Ledger
   const injection = yield* Faults.start(faults)
+  // A create must not fail after the native call, so there the releases have an injection of their own; they are the fewer
+  // calls by far.
+  const inReleases = site.releasesFail === "instead"
+    ? injection
+    : yield* Faults.start(faults.map(({ nth, ...fault }) => ({ ...fault, nth: Math.ceil(nth / 4), when: "after" })))
   const root = yield* Scope.make()
   const world: World = {
     lists: [],
@@ -481,7 +486,7 @@ export const runProgram = Effect.fnUntraced(function*(
     unplugged: new Set()
   }
   const injected = injection.wrap(site.seams)
-  const seams = site.failingReleases ? injected : faultless(injected, site.seams)
+  const seams = inReleases === injection ? injected : seamsReleasingAs(injected, inReleases.wrap(site.seams))
   const program = Effect.forEach(
     strands.map((steps) => [...firstSteps, ...steps]),
     (steps) =>
@@ -494,7 +499,8 @@ export const runProgram = Effect.fnUntraced(function*(
   yield* Fiber.interrupt(fiber)
   yield* noting(world, Scope.close(root, Exit.void))
 
-  const fired = (yield* injection.calls).filter((call) => call.failedWith !== undefined)
+  const calls = [...(yield* injection.calls), ...(yield* inReleases.calls)]
+  const fired = calls.filter((call) => call.failedWith !== undefined)
   const alive = ledger.live().filter((entry) => entry.ownership === "owned")
   const describe = () => Ledger.formatTree(alive)
 

@@ -129,8 +129,8 @@ export const attributesOfSender = (
  * three seconds** when nobody answers.
  *
  * Attributes without a `grh` fail as a `SchemaError` before the call. `EINVAL` for a port or a `sgidIndex` that the device
- * does not have, and for a source GID that is no address of this host; `EHOSTUNREACH` when nobody answers, which a libibverbs
- * of old (such as rdma-core 44) also calls `EINVAL`.
+ * does not have, and for a source GID that is no address of this host; `EHOSTUNREACH` when there is no route, or nobody
+ * answers.
  *
  * @category queries
  * @since 0.1.0

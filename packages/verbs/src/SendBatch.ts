@@ -23,8 +23,8 @@ import type { VerbsError } from "./VerbsError.ts"
 
 /**
  * Builds requests. Each begins with a call of the first kind (`send`, `rdmaWrite`, …) and is completed by those that set
- * its data and its address: one of `setSge`, `setSgeList` and, for sends and writes, `setInlineData`; on UD `setUdAddr`, on
- * XRC `setXrcSrqn`. `flush`, `localInv`, `bindMw` and `atomicWrite` take no data, `localInv` and `bindMw` no address.
+ * its data and its address: one of `setSge`, `setSgeList` and, for sends and writes, `setInlineData` and `setInlineDataList`;
+ * on UD `setUdAddr`, on XRC `setXrcSrqn`. `flush`, `localInv`, `bindMw` and `atomicWrite` take no data, `localInv` and `bindMw` no address.
  *
  * Whatever it refuses aborts the batch. Once the batch has ended it refuses everything.
  *
@@ -241,7 +241,7 @@ const guardOf = (self: QueuePair.QueuePair, native: SeamBatch.Builder, begun: Ar
       if (pending === undefined) throw refused(call, "EINVAL", "No request has been begun")
       const input = { request: pending.call }
       if (!pending.needs.has(part)) throw refused(call, "EINVAL", `The request takes no more ${part}`, input)
-      if (call === "ibv_wr_set_inline_data" && pending.data !== "sgeOrInline") {
+      if (call.startsWith("ibv_wr_set_inline_data") && pending.data !== "sgeOrInline") {
         throw refused(call, "EINVAL", "The request takes no inline data", input)
       }
       ensure(...values)
@@ -319,7 +319,13 @@ const guardOf = (self: QueuePair.QueuePair, native: SeamBatch.Builder, begun: Ar
       (pieces) => pieces.forEach(ensurePiece("ibv_wr_set_sge_list")),
       native.setSgeList
     ),
-    setInlineData: sets("ibv_wr_set_inline_data", "data", (_bytes: Uint8Array) => {}, native.setInlineData)
+    setInlineData: sets("ibv_wr_set_inline_data", "data", (_bytes: Uint8Array) => {}, native.setInlineData),
+    setInlineDataList: sets(
+      "ibv_wr_set_inline_data_list",
+      "data",
+      (_pieces: ReadonlyArray<Uint8Array>) => {},
+      native.setInlineDataList
+    )
   }
   const end = (): void => {
     hasEnded = true

@@ -13,6 +13,7 @@ import * as DeviceContext from "./verbs/DeviceContext.ts"
 import * as DeviceList from "./verbs/DeviceList.ts"
 import * as DeviceMemory from "./verbs/DeviceMemory.ts"
 import * as DmaMemory from "./verbs/DmaMemory.ts"
+import * as EthernetResolution from "./verbs/EthernetResolution.ts"
 import * as ExtendedCompletionQueue from "./verbs/ExtendedCompletionQueue.ts"
 import * as ExtendedDevice from "./verbs/ExtendedDevice.ts"
 import * as Flow from "./verbs/Flow.ts"
@@ -25,11 +26,13 @@ import * as MemoryWindow from "./verbs/MemoryWindow.ts"
 import * as MulticastAttachment from "./verbs/MulticastAttachment.ts"
 import * as ParentDomain from "./verbs/ParentDomain.ts"
 import * as Port from "./verbs/Port.ts"
+import * as PortSpeed from "./verbs/PortSpeed.ts"
 import * as PortTables from "./verbs/PortTables.ts"
 import * as ProtectionDomain from "./verbs/ProtectionDomain.ts"
 import * as QueuePair from "./verbs/QueuePair.ts"
 import * as QueuePairConnection from "./verbs/QueuePairConnection.ts"
 import * as QueuePairStates from "./verbs/QueuePairStates.ts"
+import * as RateLimit from "./verbs/RateLimit.ts"
 import * as ReceivedDatagram from "./verbs/ReceivedDatagram.ts"
 import * as RegisteredMemory from "./verbs/RegisteredMemory.ts"
 import * as ResourceDomain from "./verbs/ResourceDomain.ts"
@@ -52,9 +55,11 @@ export const suites = {
   DeviceContext,
   ExtendedDevice,
   Port,
+  PortSpeed,
   PortTables,
   ProtectionDomain,
   AddressHandle,
+  EthernetResolution,
   ReceivedDatagram,
   ParentDomain,
   ResourceDomain,
@@ -73,6 +78,7 @@ export const suites = {
   QueuePair,
   QueuePairStates,
   QueuePairConnection,
+  RateLimit,
   SharedReceiveQueue,
   XrcDomain,
   MulticastAttachment,

@@ -35,6 +35,10 @@ export interface VerbsLane<Others = never> extends Lane.Lane<Verbs.Verbs | Other
   readonly features: ReadonlySet<Feature>
   /** What the device can do beyond its plain attributes, where that is known. */
   readonly extended?: Omit<ExtendedDeviceAttributes.ExtendedDeviceAttributes, "origAttr">
+  /** The speed of the port in units of 100 Mb/s; `undefined` where the library or the provider does not tell. */
+  readonly portSpeed: bigint | undefined
+  /** A limit in kb/s that a raw packet queue pair takes; `undefined` where the provider limits nothing. */
+  readonly rateLimit: number | undefined
   /** How a batch of sends that is too large is refused. */
   readonly fullBatch: "ENOMEM" | "ENOSPC"
   /** How the deregistration of a region with a window on it is refused. */
@@ -57,10 +61,11 @@ export interface VerbsLane<Others = never> extends Lane.Lane<Verbs.Verbs | Other
  * @since 0.1.0
  */
 export interface RoceFacts {
-  /** The index of the GID of `ownAddress`. */
+  /** The index of the GID of `ownAddress`; the link-local one is at 0. */
   readonly sgidIndex: number
   readonly ownAddress: string
   readonly peerAddress: string
+  readonly peerMac: ReadonlyArray<number>
   /** An address of the port's network that nobody answers for; to ask for it takes a second. */
   readonly silentAddress: string
 }

@@ -20,7 +20,7 @@ import type * as VerbsLane from "../conformance/VerbsLane.ts"
 import { testWhere } from "./conformance.ts"
 
 // For the tests that a lane without these facts skips.
-const noRoce: VerbsLane.RoceFacts = { sgidIndex: 0, ownAddress: "", peerAddress: "", silentAddress: "" }
+const noRoce: VerbsLane.RoceFacts = { sgidIndex: 0, ownAddress: "", peerAddress: "", peerMac: [], silentAddress: "" }
 
 /** The tests that a lane runs or skips, and the first objects on its device. */
 export const verbsSuite = <Others>(lane: VerbsLane.VerbsLane<Others>) => {

@@ -19,12 +19,13 @@ import * as MemoryWindow from "@effect-rdma/verbs/MemoryWindow"
 import * as ProtectionDomain from "@effect-rdma/verbs/ProtectionDomain"
 import * as QueuePair from "@effect-rdma/verbs/QueuePair"
 import * as Verbs from "@effect-rdma/verbs/Verbs"
-import { assert, describe } from "@effect/vitest"
+import { assert, describe, vi } from "@effect/vitest"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
 import { openSync, readdirSync } from "node:fs"
+import { koffi as loadKoffi } from "../../../core/src/internal/koffi.ts"
 import * as Compiler from "./Compiler.ts"
 import * as Echo from "./Echo.ts"
 
@@ -33,6 +34,7 @@ const address = (handle: Resource.Resource<string, bigint>) => String(Resource.r
 const mrOf = (region: MemoryRegion.MemoryRegion) => String(Resource.raw(region).mr)
 const defects = (exit: Exit.Exit<unknown, unknown>): ReadonlyArray<unknown> =>
   Exit.isFailure(exit) ? exit.cause.reasons.filter(Cause.isDieReason).map(({ defect }) => defect) : []
+const koffi = loadKoffi()
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex")
 const openFiles = () => readdirSync("/proc/self/fd").length
 
@@ -556,6 +558,20 @@ describe.skipIf(Compiler.missing !== undefined)("memory of libibverbs", () => {
       assert.strictEqual(bytes.length, 0)
       echo().script("alloc_buf", { errno: 12 })
       assert.deepInclude(yield* Effect.flip(DmaBuffer.alloc(pd, 16)), { call: "ibv_alloc_buf" })
+    }))
+
+  test("a buffer that JS refuses to see is freed", () =>
+    Effect.gen(function*() {
+      const pd = yield* domain
+      const { view } = koffi
+      const refusing = vi.spyOn(koffi, "view").mockImplementation((address, length) => {
+        if (length === 4321) throw new Error("no external buffers")
+        return view(address, length)
+      })
+      const exit = yield* Effect.exit(DmaBuffer.alloc(pd, 4321))
+      refusing.mockRestore()
+      assert.match(String(exit), /no external buffers/)
+      assert.deepStrictEqual(names(echo().calls()), ["alloc_buf", "free_buf"])
     }))
 
   test("exports are descriptors that are closed with the scope", () =>

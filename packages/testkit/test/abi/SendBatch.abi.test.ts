@@ -134,6 +134,35 @@ describe.skipIf(Compiler.missing !== undefined)("batches of sends of libibverbs"
       ])
     }))
 
+  test("inline data in pieces is the pieces, of any kind of memory", () =>
+    Effect.gen(function*() {
+      const { self } = yield* extended("rc")
+      const shared = new Uint8Array(new SharedArrayBuffer(4)).fill(0xee)
+      const lists = [
+        [Uint8Array.of(0xca, 0xfe), new Uint8Array(0), Uint8Array.of(1, 2, 3).subarray(1), shared],
+        [new Uint8Array(64).fill(7)],
+        []
+      ]
+      yield* SendBatch.post(self, (batch) => {
+        for (const list of lists) {
+          batch.send({ wrId: 1n })
+          batch.setInlineDataList(list)
+        }
+      })
+      assert.deepStrictEqual<object>(echo().calls().filter(isSetter), [
+        {
+          op: "wr_set_inline_data_list",
+          num_buf: "4",
+          "buf[0]": "cafe",
+          "buf[1]": "",
+          "buf[2]": "0203",
+          "buf[3]": "eeeeeeee"
+        },
+        { op: "wr_set_inline_data_list", num_buf: "1", "buf[0]": "07".repeat(64) },
+        { op: "wr_set_inline_data_list", num_buf: "0" }
+      ])
+    }))
+
   test("the queue of an XRC peer is named by its number", () =>
     Effect.gen(function*() {
       const { self } = yield* extended("xrcSend")

@@ -244,6 +244,16 @@ static void wr_set_inline_data(struct ibv_qp_ex *qp, void *addr, size_t length) 
   field("length", "%zu", length);
 }
 
+static void wr_set_inline_data_list(struct ibv_qp_ex *qp, size_t num_buf, const struct ibv_data_buf *buf_list) {
+  op("wr_set_inline_data_list");
+  field("num_buf", "%zu", num_buf);
+  for (size_t i = 0; i < num_buf; i++) {
+    char name[40];
+    sprintf(name, "buf[%zu]", i);
+    bytes(name, buf_list[i].addr, buf_list[i].length);
+  }
+}
+
 static void report_sge(const struct ibv_sge *sge) {
   NUMBER(sge, addr);
   NUMBER(sge, length);
@@ -312,6 +322,7 @@ static void provide_batches(struct ibv_qp_ex *qp) {
   qp->wr_send_tso = wr_send_tso;
   qp->wr_set_ud_addr = wr_set_ud_addr;
   qp->wr_set_inline_data = wr_set_inline_data;
+  qp->wr_set_inline_data_list = wr_set_inline_data_list;
   qp->wr_set_sge = wr_set_sge;
   qp->wr_set_sge_list = wr_set_sge_list;
   qp->wr_start = wr_start;

@@ -23,11 +23,13 @@ const rxe = {
   loop: toIpv4(roce.ownAddress),
   group: { gid: "ff0e::ffff:e001:203", mlid: 0 },
   emptyGidIndex: 2,
-  roce,
+  roce: { ...roce, peerMac: [0x02, 0x00, 0x00, 0x00, 0x00, 0x02] },
   features: new Set<VerbsLane.Feature>(["checkedAddresses", "checkedBatches", "noRemoteKey", "resizableSrq"]),
   extended: rxeExtended,
   fullBatch: "ENOSPC",
-  boundRegion: "EINVAL"
+  boundRegion: "EINVAL",
+  portSpeed: undefined,
+  rateLimit: undefined
 } as const
 
 // Requests to a queue pair in ERR are flushed.
@@ -106,7 +108,11 @@ const onFabric = (device: string) => ({
   bouncePort: Effect.andThen(raise(device, "portErr"), raise(device, "portActive"))
 })
 
-export const verbsOnFabric: VerbsLane.VerbsLane<FabricServices> = { ...onFabric("rxe0"), ...rxe }
+export const verbsOnFabric: VerbsLane.VerbsLane<FabricServices> = {
+  ...onFabric("rxe0"),
+  ...rxe,
+  roce: { ...rxe.roce, peerMac: [0x52, 0x54, 0x00, 0x0a, 0x00, 0x02] }
+}
 
 const mlx5Features: ReadonlyArray<VerbsLane.Feature> = [
   "blocksLoopback",
@@ -142,7 +148,9 @@ export const verbsOnInfiniBandFabric: VerbsLane.VerbsLane<FabricServices> = {
   roce: undefined,
   features: new Set(mlx5Features),
   fullBatch: "ENOMEM",
-  boundRegion: "EBUSY"
+  boundRegion: "EBUSY",
+  portSpeed: 2000n,
+  rateLimit: 100_000
 }
 
 /** The same adapter with the library of MLNX_OFED, which has the experimental resource domains. */

@@ -219,6 +219,12 @@ export const MwBind = Struct.make("struct ibv_mw_bind", 48, {
   mwAccessFlags: Struct.u32(40, "bind_info.mw_access_flags")
 })
 
+/** A piece of inline data. */
+export const DataBuf = Struct.make("struct ibv_data_buf", 16, {
+  addr: Struct.pointer(0, "addr"),
+  length: Struct.u64(8, "length")
+})
+
 const behindQp = (offset: number) => ({ x64: offset, arm64: offset + 8 })
 const slot = (offset: number, member: string) => Struct.pointer(behindQp(offset), member)
 

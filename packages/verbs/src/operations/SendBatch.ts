@@ -99,4 +99,6 @@ export interface Builder {
   readonly setSgeList: (pieces: ReadonlyArray<Piece>) => void
   /** The bytes are copied into the request: they may be reused at once. */
   readonly setInlineData: (bytes: Uint8Array) => void
+  /** As {@link Builder.setInlineData}, from several pieces, one behind the other. */
+  readonly setInlineDataList: (pieces: ReadonlyArray<Uint8Array>) => void
 }

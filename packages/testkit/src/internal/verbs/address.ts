@@ -78,7 +78,7 @@ export const make = (state: VerbsState): Address.Operations => {
         if (port === undefined || source === undefined || port.linkLayer !== "ethernet") {
           return fail(call, "EINVAL", input)
         }
-        if (Gid.isIpv4Mapped(source.gid) !== Gid.isIpv4Mapped(dgid)) return fail(call, "EHOSTUNREACH", input)
+        // The way goes by the destination alone: that the source is of another family is no matter.
         if (isMulticast(dgid)) return Effect.succeed({ mac: macOfGroup(dgid), vlan: undefined })
         // Nobody is asked: the address is made of the MAC address.
         if (Gid.isLinkLocal(dgid)) return Effect.succeed({ mac: macOf(dgid.subarray(8)), vlan: undefined })
@@ -106,9 +106,12 @@ const macOf = (bytes: Uint8Array): Uint8Array => {
 
 /** A group of IP is the end of its address behind a prefix of its own. */
 const macOfGroup = (gid: Gid.Gid): Uint8Array =>
-  Gid.isIpv4Mapped(gid)
+  Gid.isIpv4Mapped(gid) || ipv4Groups.every((byte, index) => gid[index] === byte)
     ? Uint8Array.of(0x01, 0x00, 0x5e, (gid[13] ?? 0) & 0x7f, gid[14] ?? 0, gid[15] ?? 0)
     : Uint8Array.of(0x33, 0x33, ...gid.subarray(12))
+
+/** ff0e::ffff:0:0/96 is for the groups of IPv4. */
+const ipv4Groups = [0xff, 0x0e, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff]
 
 /** The errno that refuses an address, 0 for NULL without one; measured on rxe of Linux 6.1, read in mlx5 of 44.0. */
 export const refuseAddress = (

@@ -175,6 +175,8 @@ export const make = (state: VerbsState): Memory.Operations => {
         const { provider } = device.description
         const code = "IBV_REREG_MR_ERR_CMD"
         if (provider !== "mlx5") return fail(call, "EOPNOTSUPP", { code })
+        // The kernel does not ask about windows, and when the device does not give up the old key it keeps that without a
+        // word. So what is bound stays bound; nothing on the fabric reads through a window.
         if (!device.plugged) return fail(call, "EIO", { code })
         const refused = access === undefined ? undefined : refuseAccess(provider, access)
         if (refused !== undefined) return fail(call, refused, { code })

@@ -43,7 +43,12 @@ export const run = (
       setXrcSrqn: () => set("ibv_wr_set_xrc_srqn", true),
       setSge: () => set("ibv_wr_set_sge", true),
       setSgeList: (pieces) => set("ibv_wr_set_sge_list", pieces.length <= cap.maxSendSge),
-      setInlineData: (bytes) => set("ibv_wr_set_inline_data", bytes.length <= cap.maxInlineData)
+      setInlineData: (bytes) => set("ibv_wr_set_inline_data", bytes.length <= cap.maxInlineData),
+      setInlineDataList: (pieces) =>
+        set(
+          "ibv_wr_set_inline_data_list",
+          pieces.reduce((sum, { length }) => sum + length, 0) <= cap.maxInlineData
+        )
     })
   } catch (thrown) {
     return thrown instanceof VerbsError ? Effect.fail(thrown) : Effect.die(thrown)

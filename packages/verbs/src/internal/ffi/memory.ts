@@ -258,10 +258,15 @@ export const make = (library: Library.Library): Memory.Operations => {
             () => allocBuf(pd, size, out),
             (errno) => errorOf("ibv_alloc_buf", errno, { size })
           ),
-          (address) => ({
-            buf: Pointer.make<"ibv_buf">(out.getBigUint64(0, true)),
-            bytes: new Uint8Array(NativeMemory.view(address, size).buffer)
-          })
+          (address) => {
+            const buf = Pointer.make<"ibv_buf">(out.getBigUint64(0, true))
+            try {
+              return { buf, bytes: new Uint8Array(NativeMemory.view(address, size).buffer) }
+            } catch (thrown) {
+              freeBuf?.(buf)
+              throw thrown
+            }
+          }
         )
       }),
     freeBuf: (buf) => Effect.sync(() => freeBuf?.(buf)),

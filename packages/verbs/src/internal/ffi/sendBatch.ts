@@ -104,6 +104,21 @@ const networkOrder = (value: number): number => {
 
 const same = (value: number): number => value
 
+/** The array of C and behind it the bytes: one buffer, so that the call that is given it keeps all of it in place. */
+const dataList = (pieces: ReadonlyArray<Uint8Array>): Uint8Array => {
+  const { DataBuf } = QueueLayout
+  let end = pieces.length * DataBuf.size
+  const memory = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, Math.max(end, DataBuf.size)))
+  const list = new DataView(memory.buffer)
+  const address = NativeMemory.addressOf(memory)
+  pieces.forEach((bytes, index) => {
+    memory.set(bytes, end)
+    DataBuf.write(list, { addr: address + BigInt(end), length: BigInt(bytes.length) }, index * DataBuf.size)
+    end += bytes.length
+  })
+  return memory
+}
+
 const builder = (qp: bigint, view: DataView): SendBatch.Builder => {
   const begin = ({ flags = [], wrId }: SendBatch.Request): void => {
     QueueLayout.QpEx.set("wrId", view, wrId)
@@ -190,6 +205,8 @@ const builder = (qp: bigint, view: DataView): SendBatch.Builder => {
       pieces.forEach((piece, index) => MemoryLayout.Sge.write(list, piece, index * MemoryLayout.Sge.size))
       slotOf(view, "wrSetSgeList", ["size", "buffer"], "void")(qp, pieces.length, list)
     },
-    setInlineData: (bytes) => slotOf(view, "wrSetInlineData", ["buffer", "size"], "void")(qp, bytes, bytes.length)
+    setInlineData: (bytes) => slotOf(view, "wrSetInlineData", ["buffer", "size"], "void")(qp, bytes, bytes.length),
+    setInlineDataList: (pieces) =>
+      slotOf(view, "wrSetInlineDataList", ["size", "buffer"], "void")(qp, pieces.length, dataList(pieces))
   }
 }
