@@ -34,6 +34,19 @@ const setup = Effect.fnUntraced(function*(qpType: "rc" | "ud" | "xrcSend" = "rc"
   const domain = yield* ProtectionDomain.alloc(context)
   const queue = yield* CompletionQueue.make(context, { cqe: 8 })
   const self = yield* QueuePair.makeExtended(domain, { qpType, ...optionsOf(queue) })
+  const ahAttr = { portNum: 1, dlid: 1 }
+  // A connected one is its own peer.
+  const receiver = qpType === "ud" ? {} : { ahAttr, destQpNum: self.qpNum, rqPsn: 1, pathMtu: 1024 as const }
+  const responder = qpType === "rc" ? { maxDestRdAtomic: 1, minRnrTimer: 12 } : {}
+  const requester = qpType === "ud" ? {} : { timeout: 14, retryCnt: 7, rnrRetry: 7, maxRdAtomic: 1 }
+  yield* QueuePair.modify(self, {
+    qpState: "init",
+    portNum: 1,
+    pkeyIndex: 0,
+    ...(qpType === "ud" ? { qkey: 1 } : { qpAccessFlags: [] })
+  })
+  yield* QueuePair.modify(self, { qpState: "rtr", ...receiver, ...responder })
+  yield* QueuePair.modify(self, { qpState: "rts", sqPsn: 1, ...requester })
   const to = yield* AddressHandle.make(domain, { portNum: 1, dlid: 1 })
   return { domain, queue, self, to }
 })

@@ -39,8 +39,6 @@ export interface VerbsLane<Others = never> extends Lane.Lane<Verbs.Verbs | Other
   readonly portSpeed: bigint | undefined
   /** A limit in kb/s that a raw packet queue pair takes; `undefined` where the provider limits nothing. */
   readonly rateLimit: number | undefined
-  /** How a batch of sends that is too large is refused. */
-  readonly fullBatch: "ENOMEM" | "ENOSPC"
   /** How the deregistration of a region with a window on it is refused. */
   readonly boundRegion: "EBUSY" | "EINVAL"
   /** Puts a completion into a queue: a request that is flushed, with this `wrId`. */
@@ -75,7 +73,6 @@ export interface RoceFacts {
  *
  * - `blocksLoopback`: the create flag that keeps a queue pair's own multicast away
  * - `checkedAddresses`: the kernel makes the address handles, and so checks them
- * - `checkedBatches`: a batch or bind in a state that cannot send is refused
  * - `clock`: a program can read the device's clock
  * - `completionCounters`, `deviceMemory`, `ece`, `flowActions`, `nullRegions`, `rawPackets`, `tagMatching`, `xrc`: objects
  *   and options by these names
@@ -98,7 +95,6 @@ export interface RoceFacts {
 export type Feature =
   | "blocksLoopback"
   | "checkedAddresses"
-  | "checkedBatches"
   | "clock"
   | "completionCounters"
   | "deviceMemory"

@@ -24,9 +24,8 @@ const rxe = {
   group: { gid: "ff0e::ffff:e001:203", mlid: 0 },
   emptyGidIndex: 2,
   roce: { ...roce, peerMac: [0x02, 0x00, 0x00, 0x00, 0x00, 0x02] },
-  features: new Set<VerbsLane.Feature>(["checkedAddresses", "checkedBatches", "noRemoteKey", "resizableSrq"]),
+  features: new Set<VerbsLane.Feature>(["checkedAddresses", "noRemoteKey", "resizableSrq"]),
   extended: rxeExtended,
-  fullBatch: "ENOSPC",
   boundRegion: "EINVAL",
   portSpeed: undefined,
   rateLimit: undefined
@@ -147,7 +146,6 @@ export const verbsOnInfiniBandFabric: VerbsLane.VerbsLane<FabricServices> = {
   emptyGidIndex: 2,
   roce: undefined,
   features: new Set(mlx5Features),
-  fullBatch: "ENOMEM",
   boundRegion: "EBUSY",
   portSpeed: 2000n,
   rateLimit: 100_000

@@ -118,8 +118,11 @@ export const end = (wrId: bigint): { readonly queue: RequestQueue; readonly unde
   return { queue, underWay }
 }
 
-/** Whether a number is of those who post through the seam. */
-export const isForeign = (wrId: bigint): boolean => wrId < BigInt(places)
+/** Whether a number was never told to the library here: those who post through the seam have numbers of their own. */
+export const isForeign = (wrId: bigint): boolean => {
+  const queue = Math.floor(Number(wrId) / places)
+  return queue === 0 || queue > lastQueue
+}
 
 /**
  * Drops all that is under way, as the device does at a reset. The numbers are new ones from then on, since completions
