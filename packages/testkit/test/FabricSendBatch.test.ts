@@ -15,7 +15,6 @@ import {
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, type Scope } from "effect"
 import { assertReason } from "../src/internal/conformance.ts"
-import { assertRefused } from "./observe.ts"
 
 const run = (program: Effect.Effect<void, unknown, Fabric.Fabric | Fabric.Seams | Scope.Scope>) =>
   LeakCheck.check(program).pipe(Effect.provide(Fabric.layer))
@@ -206,17 +205,6 @@ describe("batches of the fabric", () => {
         "ibv_wr_set_xrc_srqn",
         /no such addresses/
       )
-    })))
-
-  it.effect("inline data in pieces has room together, or the batch is refused", () =>
-    run(Effect.gen(function*() {
-      const { self } = yield* setup()
-      const room = self.cap.maxInlineData
-      const pieces = (...lengths: ReadonlyArray<number>) =>
-        SendBatch.post(self, sent((batch) => batch.setInlineDataList(lengths.map((length) => new Uint8Array(length)))))
-      yield* assertRefused(pieces(room, 1), "ibv_wr_complete", "ENOMEM")
-      yield* pieces()
-      yield* pieces(room - 1, 0, 1)
     })))
 
   it.effect("an address handle of another device is EINVAL", () =>

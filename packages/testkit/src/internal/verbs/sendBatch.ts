@@ -44,11 +44,14 @@ export const run = (
       setSge: () => set("ibv_wr_set_sge", true),
       setSgeList: (pieces) => set("ibv_wr_set_sge_list", pieces.length <= cap.maxSendSge),
       setInlineData: (bytes) => set("ibv_wr_set_inline_data", bytes.length <= cap.maxInlineData),
-      setInlineDataList: (pieces) =>
-        set(
-          "ibv_wr_set_inline_data_list",
-          pieces.reduce((sum, { length }) => sum + length, 0) <= cap.maxInlineData
-        )
+      setInlineDataList: (pieces) => {
+        const call = "ibv_wr_set_inline_data_list"
+        const isRoomy = pieces.reduce((sum, { length }) => sum + length, 0) <= cap.maxInlineData
+        if (provider === "rxe" && !isRoomy && pieces.every(({ length }) => length <= cap.maxInlineData)) {
+          throw new FabricMisuse({ call, problem: "the provider would write behind the request" })
+        }
+        set(call, isRoomy)
+      }
     })
   } catch (thrown) {
     return thrown instanceof VerbsError ? Effect.fail(thrown) : Effect.die(thrown)
