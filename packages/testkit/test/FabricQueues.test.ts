@@ -335,6 +335,26 @@ describe("Fabric: queues", () => {
           /no request/
         )
       }).pipe(Effect.provide(Fabric.layer)))
+
+    it.effect("pieces of inline data that fit only one by one", () =>
+      Effect.gen(function*() {
+        const sending = Effect.fnUntraced(function*(device: "rxe0" | "mlx5_0") {
+          const { domain, queues, verbs } = yield* opened(device)
+          const cap = { maxSendWr: 4, maxInlineData: 64 }
+          const self = yield* QueuePair.makeExtended(domain, { qpType: "ud", ...queues, cap, sendOpsFlags: ["send"] })
+          const room = self.cap.maxInlineData
+          return (...lengths: ReadonlyArray<number>) =>
+            verbs.wrComplete(raw(self), (batch) => {
+              batch.send({ wrId: 1n })
+              batch.setInlineDataList(lengths.map((length) => new Uint8Array(room + length)))
+            })
+        })
+        const onRxe = yield* sending("rxe0")
+        yield* assertMisuse(onRxe(0, 0), "ibv_wr_set_inline_data_list", /behind the request/)
+        yield* assertRefused(onRxe(1), "ibv_wr_complete", "ENOSPC")
+        const onMlx5 = yield* sending("mlx5_0")
+        yield* assertRefused(onMlx5(0, 0), "ibv_wr_complete", "ENOMEM")
+      }).pipe(Effect.provide(Fabric.layer)))
   })
 
   describe("devices that go", () => {

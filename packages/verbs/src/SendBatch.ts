@@ -26,6 +26,9 @@ import type { VerbsError } from "./VerbsError.ts"
  * its data and its address: one of `setSge`, `setSgeList` and, for sends and writes, `setInlineData` and `setInlineDataList`;
  * on UD `setUdAddr`, on XRC `setXrcSrqn`. `flush`, `localInv`, `bindMw` and `atomicWrite` take no data, `localInv` and `bindMw` no address.
  *
+ * On Soft-RoCE `setInlineDataList` sends an empty message, because the provider never adds up its length: use
+ * `setInlineData` there.
+ *
  * Whatever it refuses aborts the batch. Once the batch has ended it refuses everything.
  *
  * @category models
@@ -55,7 +58,7 @@ export interface Builder extends Omit<SeamBatch.Builder, "setUdAddr" | "bindMw">
  * send queue has no room for the batch, `EINVAL` for a request with too many pieces, or before RTS where the kernel looks.
  *
  * What C would not survive fails before it gets there: `EINVAL` for a request that lacks data or an address or has them
- * twice, for a number beyond its range, for handles of another device, and when `build` returns anything, such as a
+ * twice, for pieces of inline data without room for all, for a number beyond its range, for handles of another device, and when `build` returns anything, such as a
  * promise; `EBUSY` inside of `build` of the same queue pair.
  *
  * ```ts
@@ -249,6 +252,15 @@ const guardOf = (self: QueuePair.QueuePair, native: SeamBatch.Builder, begun: Ar
       pending.needs.delete(part)
     })
 
+  // The provider of Soft-RoCE looks at each piece alone, and writes all of them one behind the other.
+  const ensureInline = (call: string, pieces: ReadonlyArray<Uint8Array>): void => {
+    const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
+    const room = self.cap.maxInlineData
+    if (length > room) {
+      throw refused(call, "EINVAL", `The queue pair has room for ${room} bytes of inline data`, { length })
+    }
+  }
+
   const builder: Builder = {
     send: begins(operations.send, () => ({}), native.send),
     sendImm: begins(operations.sendImm, (immData) => ({ immData: [32, immData] }), native.sendImm),
@@ -319,11 +331,16 @@ const guardOf = (self: QueuePair.QueuePair, native: SeamBatch.Builder, begun: Ar
       (pieces) => pieces.forEach(ensurePiece("ibv_wr_set_sge_list")),
       native.setSgeList
     ),
-    setInlineData: sets("ibv_wr_set_inline_data", "data", (_bytes: Uint8Array) => {}, native.setInlineData),
+    setInlineData: sets(
+      "ibv_wr_set_inline_data",
+      "data",
+      (bytes: Uint8Array) => ensureInline("ibv_wr_set_inline_data", [bytes]),
+      native.setInlineData
+    ),
     setInlineDataList: sets(
       "ibv_wr_set_inline_data_list",
       "data",
-      (_pieces: ReadonlyArray<Uint8Array>) => {},
+      (pieces) => ensureInline("ibv_wr_set_inline_data_list", pieces),
       native.setInlineDataList
     )
   }

@@ -19,6 +19,7 @@ import * as ExtendedDevice from "./verbs/ExtendedDevice.ts"
 import * as Flow from "./verbs/Flow.ts"
 import * as FlowAction from "./verbs/FlowAction.ts"
 import * as Import from "./verbs/Import.ts"
+import * as InlineData from "./verbs/InlineData.ts"
 import * as Lifetimes from "./verbs/Lifetimes.ts"
 import * as MemoryRegion from "./verbs/MemoryRegion.ts"
 import * as MemoryReregistration from "./verbs/MemoryReregistration.ts"
@@ -83,6 +84,7 @@ export const suites = {
   XrcDomain,
   MulticastAttachment,
   SendBatch,
+  InlineData,
   WorkQueue,
   RwqIndTable,
   Flow,

@@ -45,6 +45,7 @@ describe.skipIf(Compiler.missing !== undefined)("batches of sends of libibverbs"
       qpType,
       sendCq: queue,
       recvCq: queue,
+      cap: { maxInlineData: 64 },
       sendOpsFlags: QueuePairInitAttributes.SendOperation.literals
     })
     const ah = yield* AddressHandle.make(domain, { portNum: 1 })

@@ -24,7 +24,7 @@ import type * as VerbsLane from "../VerbsLane.ts"
  * @since 0.1.0
  */
 export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void => {
-  const { domain, has, it, ready } = verbsSuite(lane)
+  const { domain, it, ready } = verbsSuite(lane)
 
   for (const type of [1, 2] as const) {
     it(`a window of type ${type} has a key of its own and goes before its domain`, () =>

@@ -56,8 +56,14 @@ export const run = (
       setInlineData: (bytes) =>
         set("ibv_wr_set_inline_data", bytes.length <= cap.maxInlineData, { inlineData: bytes.slice() }),
       setInlineDataList: (pieces) => {
+        const call = "ibv_wr_set_inline_data_list"
         const inlineData = Buffer.concat(pieces)
-        set("ibv_wr_set_inline_data_list", inlineData.length <= cap.maxInlineData, { inlineData })
+        const isRoomy = inlineData.length <= cap.maxInlineData
+        const isOverlooked = pieces.every(({ length }) => length <= cap.maxInlineData)
+        if (device.description.provider === "rxe" && !isRoomy && isOverlooked) {
+          throw new FabricMisuse({ call, problem: "the provider would write behind the request" })
+        }
+        set(call, isRoomy, { inlineData })
       }
     })
   } catch (thrown) {
