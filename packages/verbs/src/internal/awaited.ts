@@ -37,6 +37,7 @@ export const send = (self: QueuePair.QueuePair, request: WorkRequest.SendRequest
     handles: () => Codec.handlesOf(request),
     ensure: () => Work.ensureSending("ibv_post_send", self),
     wrId: request.wrId ?? 0n,
+    hasGrace: true,
     post: (dataPath, whom) => Posting.send(self, dataPath, [signaled], () => whom)
   })
 }
@@ -50,6 +51,7 @@ export const receive = (self: QueuePair.QueuePair, request: WorkRequest.ReceiveR
     handles: () => Codec.handlesOf(request),
     ensure: () => {},
     wrId: request.wrId ?? 0n,
+    hasGrace: false,
     post: (dataPath, whom) => Posting.receive(self, dataPath, [request], () => whom)
   })
 
@@ -65,11 +67,14 @@ interface Request {
   /** Throws what is refused before there is any waiting. */
   readonly ensure: () => void
   readonly wrId: bigint
+  /** Whether it can be expected to complete soon. */
+  readonly hasGrace: boolean
   readonly post: (dataPath: DataPath.DataPath, whom: RequestQueue.Awaited) => VerbsError | undefined
 }
 
 /** A request under way, and how it ended. */
 interface Pending extends Waiter {
+  readonly hasGrace: boolean
   outcome: Outcome | undefined
   readonly end: (outcome: Outcome) => void
 }
@@ -87,6 +92,7 @@ const whenPosted = (self: QueuePair.QueuePair, request: Request): Outcome =>
             const held: Array<() => void> = []
             const giveBack = () => held.splice(0).forEach((give) => give())
             const pending: Pending = {
+              hasGrace: request.hasGrace,
               outcome: undefined,
               // Also when something that it holds is to be released.
               isTold: () => isUrgent || pending.outcome !== undefined,
@@ -206,8 +212,10 @@ const untilEnded = (
 /** Ends a request that may not go on: it has the grace, then the queue pair is flushed. */
 const flush = (self: QueuePair.QueuePair, pending: Pending): Outcome =>
   Effect.gen(function*() {
-    const grace = yield* WaitStrategy.InterruptionGrace
-    yield* endedWithin(pending, Duration.toMillis(Duration.fromInputUnsafe(grace)))
+    if (pending.hasGrace) {
+      const grace = yield* WaitStrategy.InterruptionGrace
+      yield* endedWithin(pending, Duration.toMillis(Duration.fromInputUnsafe(grace)))
+    }
     if (pending.outcome === undefined) {
       // One that is being released drops its requests.
       yield* Effect.exit(Path.modify(self, { qpState: "err" }))
