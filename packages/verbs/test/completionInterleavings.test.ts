@@ -46,7 +46,6 @@ const device = (arrivals: ReadonlyArray<Arrival>, queues: number) => {
     counts.calls++
     while (left[0] !== undefined && left[0].call <= counts.calls) arrive(left.shift()!)
   }
-  const indexOf = (cq: bigint) => Number(cq - firstQueue)
 
   const layer = Layer.mock(Verbs.Verbs, {
     getDeviceName: () => Effect.succeed("model0"),
@@ -110,8 +109,8 @@ const device = (arrivals: ReadonlyArray<Arrival>, queues: number) => {
   return { layer, idle, lost }
 }
 
-// Numbers that no post of ours was given.
 const firstQueue = 100n
+const indexOf = (cq: bigint) => Number(cq - firstQueue)
 
 const atModel = (arrivals: ReadonlyArray<Arrival>, queues: number, max: number) =>
   Effect.gen(function*() {
