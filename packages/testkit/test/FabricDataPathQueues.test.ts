@@ -3,6 +3,7 @@ import { Resource } from "@effect-rdma/core"
 import { Fabric } from "@effect-rdma/testkit"
 import {
   CompletionChannel,
+  CompletionCounter,
   CompletionQueue,
   DeviceContext,
   ProtectionDomain,
@@ -130,6 +131,26 @@ for (const device of devices) {
       })))
   })
 }
+
+describe("completion counters of mlx5", () => {
+  it.effect("they count what they were attached to, and failures apart", () =>
+    run(Effect.gen(function*() {
+      const { a, b } = yield* connected("mlx5_0", { pathA: { rnrRetry: 0 } })
+      const context = a.context
+      const counter = yield* CompletionCounter.make(context)
+      yield* CompletionCounter.attach(counter, a.pair, ["send", "rdmaWrite"])
+      b.postRecv({ wrId: 1n, sgList: [] })
+      const remote = b.remote()
+      a.postSend(
+        request(1n, "send", { flags: [] }),
+        request(2n, "rdmaWrite", { flags: [], remote }),
+        request(3n, "rdmaRead", { flags: [], remote }),
+        request(4n, "send", { flags: [] })
+      )
+      assert.strictEqual(yield* CompletionCounter.read(counter), 2n)
+      assert.strictEqual(yield* CompletionCounter.readErr(counter), 1n)
+    })))
+})
 
 describe("XRC of mlx5", () => {
   it.effect("a message goes to the shared queue that its sender names, and completes there", () =>

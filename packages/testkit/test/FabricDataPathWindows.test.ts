@@ -4,7 +4,7 @@ import { type AccessFlags, MemoryRegion, MemoryWindow, ParentDomain, QueuePair }
 import type * as DataPath from "@effect-rdma/verbs/operations/DataPath"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { connected, devices, outcome, request, run, type Side } from "./dataPath.ts"
+import { connected, devices, outcome, request, run, type Side, toRtr, toRts } from "./dataPath.ts"
 
 const bindTo = (
   window: MemoryWindow.MemoryWindow,
@@ -94,12 +94,17 @@ for (const device of devices) {
     it.effect("a window of type 2 serves only the queue pair that bound it", () =>
       run(Effect.gen(function*() {
         const { a, b } = yield* connected(device)
-        const other = yield* connected(device)
+        const pair = yield* QueuePair.make(b.domain, { qpType: "rc", sendCq: b.queue, recvCq: b.queue })
+        const other = { ...b, pair }
+        yield* toRtr(other, { host: "host-b", qpNum: pair.qpNum })
+        yield* toRts(other)
         const window = yield* MemoryWindow.alloc(b.domain, 2)
         b.postSend(request(1n, "bindMw", bindTo(window, window.rkey, b, ["remoteWrite"])))
-        // The other queue pair there is in another domain as well: only a window of its own would do.
-        assert.deepStrictEqual(write(other.a, 1n, window.rkey, b.region.address + 1024n), ["1 remAccessErr"])
+        b.poll()
         assert.deepStrictEqual(write(a, 1n, window.rkey, b.region.address + 1024n), ["1 success"])
+        const remote = { rkey: window.rkey, remoteAddr: b.region.address + 1024n }
+        b.dataPath.postSend(Resource.raw(pair), [request(2n, "rdmaWrite", { sgList: [b.piece()], remote })])
+        assert.deepStrictEqual(b.statuses(), ["2 remAccessErr"])
       })))
 
     it.effect("what the device does not permit is mwBindErr and ERR", () =>

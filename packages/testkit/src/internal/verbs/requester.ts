@@ -73,6 +73,8 @@ const carryOut = (self: QueuePairObject, request: SendEntry): Status | "waits" =
   if (isRxe && isRead && (self.attributes.maxRdAtomic ?? 0) === 0) return stall(self)
   const bytes = isRead ? nothing : request.inlineData ?? MemoryAccess.gather(device, domain, request.sgList)
   if (typeof bytes === "string") return isRxe && bytes === "key" ? "locQpOpErr" : "locProtErr"
+  // Nobody is on the fabric who reads what is no message.
+  if (self.qpType === "rawPacket") return "success"
   if (self.qpType === "ud") return Datagrams.send(self, request, bytes)
   return transmit(self, request, bytes)
 }
@@ -200,7 +202,8 @@ const known: { readonly [type: string]: ReadonlySet<string> } = {
   rc: reliable,
   xrcSend: reliable,
   uc: new Set(writes),
-  ud: new Set(sends)
+  ud: new Set(sends),
+  rawPacket: new Set(["send", "tso"])
 }
 
 /** What its kernel lacks, or got later. */
