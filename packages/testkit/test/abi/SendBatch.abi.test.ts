@@ -244,6 +244,46 @@ describe.skipIf(Compiler.missing !== undefined)("batches of sends of libibverbs"
       assert.deepStrictEqual(names(echo().calls()), ["wr_start", "wr_local_inv", "wr_complete"])
     }))
 
+  test("while a batch is built nothing else is posted to its send queue, but receives are", () =>
+    Effect.gen(function*() {
+      const { domain, queue } = yield* open()
+      const self = yield* QueuePair.makeExtended(domain, {
+        qpType: "rc",
+        sendCq: queue,
+        recvCq: queue,
+        sendOpsFlags: ["localInv"]
+      })
+      yield* QueuePair.modify(self, { qpState: "rts" })
+      const region = yield* MemoryRegion.alloc(domain, { length: 8, access: ["mwBind"] })
+      const window = yield* MemoryWindow.alloc(domain, 1)
+      echo().calls()
+      const tags: Array<string> = []
+      yield* SendBatch.post(self, (batch) => {
+        batch.localInv({ wrId: 1n }, 1)
+        for (
+          const attempt of [
+            QueuePair.postSend(self, [{ opcode: "send" }]),
+            MemoryWindow.bind(window, self, { region, access: [] }),
+            SendBatch.post(self, () => {}),
+            QueuePair.postRecv(self, [{ sgList: [] }])
+          ]
+        ) {
+          tags.push(Effect.runSync(Effect.match(attempt, {
+            onFailure: (error) => error._tag === "VerbsError" ? error.reason._tag : error._tag,
+            onSuccess: () => "posted"
+          })))
+        }
+      })
+      assert.deepStrictEqual(tags, ["EBUSY", "EBUSY", "EBUSY", "posted"])
+      assert.deepStrictEqual(names(echo().calls()), [
+        "wr_start",
+        "wr_local_inv",
+        "post_recv",
+        "recv_wr",
+        "wr_complete"
+      ])
+    }))
+
   test("a plain queue pair has no batches in C either", () =>
     Effect.gen(function*() {
       const { domain, queue } = yield* open()
