@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import * as Scheduler from "effect/Scheduler"
 import type * as SendBatch from "../operations/SendBatch.ts"
 import type * as QueuePair from "../QueuePair.ts"
 import type * as QueuePairState from "../QueuePairState.ts"
@@ -78,6 +79,13 @@ export const ensureRoom = (call: string, queue: RequestQueue.RequestQueue, count
   )
 }
 
+/**
+ * Runs what numbers requests, posts them and takes back what was refused without a yield to other fibers. Who posts in
+ * between would complete out of order, or lose the place to those who are taken back.
+ */
+export const inOneTurn = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.provideService(effect, Scheduler.PreventSchedulerYield, true)
+
 /** Posts one send by a call of its own, which is told the number of the request. */
 export const postOne = <A>(
   call: string,
@@ -85,10 +93,10 @@ export const postOne = <A>(
   { flags, wrId }: { readonly wrId: bigint; readonly flags: ReadonlyArray<SendBatch.SendFlag> },
   post: (wrId: bigint) => Effect.Effect<A, VerbsError>
 ): Effect.Effect<A, VerbsError> =>
-  orRefused(() => {
+  inOneTurn(orRefused(() => {
     const { work } = self
     ensureSending(call, self)
     ensureRoom(call, work.sends, 1)
     const own = RequestQueue.begin(work.sends, wrId, isSignaled(work, flags))
     return Effect.onError(post(own), () => Effect.sync(() => RequestQueue.undo(work.sends, own)))
-  })
+  }))

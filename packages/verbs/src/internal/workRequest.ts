@@ -29,6 +29,7 @@ export const encodeSend = (
   if (able === undefined || !able.has(self.qpType)) {
     throw refused(call, "EINVAL", "A queue pair of this type has no such request", { opcode, qpType: self.qpType })
   }
+  ensureWrId(call, request)
   const native: Mutable<DataPath.SendRequest> = {
     wrId: 0n,
     opcode,
@@ -100,9 +101,12 @@ export const encodeSend = (
 export const encodeReceive = (
   call: string,
   owner: Owner,
-  { sgList }: WorkRequest.ReceiveRequest,
+  request: WorkRequest.ReceiveRequest,
   maxSge: number
-): Numbered<DataPath.ReceiveRequest> => ({ wrId: 0n, sgList: encodePieces(call, owner, sgList, maxSge) })
+): Numbered<DataPath.ReceiveRequest> => {
+  ensureWrId(call, request)
+  return { wrId: 0n, sgList: encodePieces(call, owner, request.sgList, maxSge) }
+}
 
 /** The handles that a request needs until it has completed. */
 export const handlesOf = (request: WorkRequest.SendRequest | WorkRequest.ReceiveRequest): Array<Resource.Any> => {
@@ -142,6 +146,11 @@ const ableTo: { readonly [Opcode in WorkRequest.SendRequest["opcode"]]: Readonly
   localInv: new Set(connected),
   bindMw: new Set(connected),
   tso: new Set(["ud", "rawPacket"])
+}
+
+/** What is no number here would be found by the poll that brings it back, and be the end of it. */
+const ensureWrId = (call: string, { wrId }: { readonly wrId?: bigint }): void => {
+  if (wrId !== undefined) ensureUnsigned64(call, "wrId", wrId)
 }
 
 const ensureOnDevice = (call: string, owner: Owner, other: Owner): void => {
