@@ -210,7 +210,7 @@ const printAddress = (whose: string, { gid = Gid.zero(), lid, psn, qpNum }: Queu
   )
 
 /** The server waits for one client. */
-const tcpPeer = ({ host, port }: Options): Peer => ({
+export const tcpPeer = ({ host, port }: Pick<Options, "host" | "port">): Peer => ({
   role: host === undefined ? "server" : "client",
   open: Effect.gen(function*() {
     const socket = yield* Effect.acquireRelease(
