@@ -257,7 +257,11 @@ const dial = (host: string, port: number) =>
 const attempt = <A>(promise: (signal: AbortSignal) => Promise<A>) =>
   Effect.tryPromise({
     try: promise,
-    catch: (cause) => new PingpongError({ problem: cause instanceof Error ? cause.message : String(cause) })
+    // A host with several addresses has an error of each, and no message above them.
+    catch: (cause) =>
+      new PingpongError({
+        problem: cause instanceof AggregateError ? cause.errors.join(", ") : String(cause)
+      })
   })
 
 // -----------------------------------------------------------------------------
