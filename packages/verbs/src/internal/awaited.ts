@@ -193,12 +193,7 @@ const outcomeOf = (
       return Effect.fail(refused("ibv_modify_qp", "ECANCELED", "The queue pair was reset: its requests are gone"))
     })
   }
-  if (completion.status === "success") return Effect.succeed(completion)
-  const { qpNum, status, vendorErr, wrId } = completion
-  const queuePair = Resource.nameOf(self)
-  return Effect.fail(
-    new WorkCompletion.WorkCompletionError({ request, status, vendorErr, wrId, qpNum, queuePair })
-  )
+  return WorkCompletion.orFail(completion, request, self)
 }
 
 interface Waiter {
