@@ -51,7 +51,7 @@ export const make = Effect.gen(function*() {
     qpType: "rc",
     sendCq: queue,
     recvCq: queue,
-    cap: { maxSendWr: 128, maxRecvWr: 128 }
+    cap: { maxSendWr: 128, maxRecvWr: 128, maxSendSge: 4 }
   })
   const local = yield* QueuePair.endpoint(queuePair)
   yield* QueuePair.connect(queuePair, local, local)
