@@ -51,6 +51,8 @@ const places = 2 ** 24
 
 const queues = new Map<number, RequestQueue>()
 
+const halves = new DataView(new ArrayBuffer(8))
+
 // 0 is the queue of those who post through the seam, with numbers of their own.
 let lastQueue = 0
 
@@ -100,10 +102,12 @@ export const undo = (queue: RequestQueue, wrId: bigint): void => {
  * `undefined` when it is nobody's.
  */
 export const end = (wrId: bigint): { readonly queue: RequestQueue; readonly underWay: UnderWay } | undefined => {
-  const number = Number(wrId)
-  const queue = queues.get(Math.floor(number / places))
+  // In halves: a number from a bigint, and its remainder, cost more than all of the rest.
+  halves.setBigUint64(0, wrId, true)
+  const low = halves.getUint32(0, true)
+  const queue = queues.get(halves.getUint32(4, true) * 0x100 + (low >>> 24))
   if (queue === undefined) return undefined
-  const at = number % places
+  const at = low & 0xff_ffff
   const underWay = queue.places[at]?.underWay
   if (underWay === undefined) return undefined
   if (queue.isOrdered) {
