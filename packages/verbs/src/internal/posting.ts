@@ -33,7 +33,7 @@ export const send = (
   Work.ensureSending(call, self)
   // Who awaits a request has waited for the room.
   if (whom === wrIdOf) Work.ensureRoom(call, work.sends, requests.length)
-  const native = requests.map((request) => Codec.encodeSend(self, request))
+  const native = Codec.encodeSends(self, requests)
   for (let index = 0; index < native.length; index++) {
     const request = requests[index]!
     native[index]!.wrId = RequestQueue.begin(work.sends, whom(request), Work.isSignaled(work, request.flags))
@@ -103,7 +103,7 @@ const receiveOn = (
   postNative: (requests: ReadonlyArray<DataPath.ReceiveRequest>) => DataPath.Posted
 ): VerbsError | undefined => {
   if (whom === wrIdOf) Work.ensureRoom(call, queue, requests.length)
-  const native = requests.map((request) => Codec.encodeReceive(call, owner, request, maxSge))
+  const native = Codec.encodeReceives(call, owner, requests, maxSge)
   for (let index = 0; index < native.length; index++) {
     // Every receive has a completion.
     native[index]!.wrId = RequestQueue.begin(queue, whom(requests[index]!), true)
