@@ -16,6 +16,7 @@ import type { VerbsError } from "../VerbsError.ts"
 import * as WaitStrategy from "../WaitStrategy.ts"
 import type * as WorkCompletion from "../WorkCompletion.ts"
 import * as ChannelEvents from "./channelEvents.ts"
+import { withDataPath } from "./dataPath.ts"
 import { refused } from "./refused.ts"
 import * as RequestQueue from "./requestQueue.ts"
 
@@ -68,7 +69,7 @@ export const until = <A>(
   self: CompletionQueue.CompletionQueue,
   look: Look<A>
 ): Effect.Effect<A, VerbsError> =>
-  Effect.flatMap(self.context.verbs.dataPath, (dataPath) =>
+  withDataPath(self.context, (dataPath) =>
     look(dataPath) ??
       Effect.flatMap(WaitStrategy.WaitStrategy, (strategy) => {
         switch (strategy._tag) {

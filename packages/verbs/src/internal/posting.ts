@@ -11,8 +11,9 @@ import type * as QueuePair from "../QueuePair.ts"
 import type { SharedReceiveQueue } from "../SharedReceiveQueue.ts"
 import type { VerbsError } from "../VerbsError.ts"
 import type * as WorkRequest from "../WorkRequest.ts"
+import { withDataPath } from "./dataPath.ts"
 import * as Work from "./queuePairWork.ts"
-import { orRefused, refused } from "./refused.ts"
+import { refused } from "./refused.ts"
 import * as RequestQueue from "./requestQueue.ts"
 import * as WindowBinding from "./windowBinding.ts"
 import * as Codec from "./workRequest.ts"
@@ -81,11 +82,10 @@ export const post = (
   { context }: { readonly context: DeviceContext.DeviceContext },
   run: (dataPath: DataPath.DataPath) => VerbsError | undefined
 ): Effect.Effect<void, VerbsError> =>
-  Effect.flatMap(context.verbs.dataPath, (dataPath) =>
-    orRefused(() => {
-      const error = run(dataPath)
-      return error === undefined ? Effect.void : Effect.fail(error)
-    }))
+  withDataPath(context, (dataPath) => {
+    const error = run(dataPath)
+    return error === undefined ? Effect.void : Effect.fail(error)
+  })
 
 // -----------------------------------------------------------------------------
 // internal
