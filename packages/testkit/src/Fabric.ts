@@ -28,6 +28,7 @@ import * as Host from "./internal/host.ts"
 import * as MakeRdmaCm from "./internal/rdmacm.ts"
 import * as MakeUmad from "./internal/umad.ts"
 import * as MakeVerbs from "./internal/verbs.ts"
+import * as WorkList from "./internal/workList.ts"
 import * as Topology from "./Topology.ts"
 
 /**
@@ -193,7 +194,16 @@ export const make = Effect.fn("Fabric.make")(function*(
   const addresses = { next: firstAddress }
   const hosts = new Map(topology.hosts.map((host) => [host.name, Host.make(host, addresses)]))
   const log: Array<LoggedCall> = []
-  const seams = new Map(Array.from(hosts, ([name, host]) => [name, seamsOf({ hosts }, host, scope, log)]))
+  const fork = Effect.runSyncWith(yield* Effect.context<never>())
+  const fabric: Host.FabricState = {
+    hosts,
+    work: WorkList.make(),
+    after: (duration, run) => {
+      const fiber = fork(Effect.forkIn(Effect.delay(Effect.sync(run), duration), scope, { startImmediately: true }))
+      return () => fiber.interruptUnsafe()
+    }
+  }
+  const seams = new Map(Array.from(hosts, ([name, host]) => [name, seamsOf(fabric, host, scope, log)]))
 
   return Fabric.of({
     topology,

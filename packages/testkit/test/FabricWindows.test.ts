@@ -108,7 +108,11 @@ describe("windows of the fabric", () => {
         yield* toRts(without)
         assertReason(yield* Effect.flip(post(without, window, region)), "ibv_bind_mw", "ENOMEM")
         yield* toRts(queuePair)
-        for (let index = 0; index < 300; index++) yield* post(queuePair, window, region)
+        // On rxe the room is free once the kernel has done it, on mlx5 once a completion behind it was polled.
+        yield* post(queuePair, window, region)
+        if (device === "rxe0") {
+          for (let index = 0; index < 300; index++) yield* post(queuePair, window, region)
+        } else assertReason(yield* Effect.flip(post(queuePair, window, region)), "ibv_bind_mw", "ENOMEM")
         assert.strictEqual(yield* QueuePair.state(queuePair), "rts")
       })))
   }
@@ -146,7 +150,7 @@ describe("windows of the fabric", () => {
 
   it.effect("the key is counted up in its lowest byte, and around", () =>
     run(Effect.gen(function*() {
-      const { queuePair, region, window } = yield* setup("mlx5_0")
+      const { queuePair, region, window } = yield* setup("rxe0")
       yield* toRts(queuePair)
       const keys: Array<number> = []
       const start = window.rkey

@@ -49,8 +49,12 @@ export interface Native {
 /** The native objects behind the pointers to one C struct. */
 export interface Store<Struct extends string, Value extends Native> {
   readonly alloc: (value: Value) => Pointer.Pointer<Struct>
+  /** For an object that knows where it is. */
+  readonly make: (of: (pointer: Pointer.Pointer<Struct>) => Value) => Pointer.Pointer<Struct>
   /** Throws `FabricMisuse` unless the pointer is of a live object of this struct. */
   readonly get: (call: string, pointer: Pointer.Pointer<Struct>) => Value
+  /** What is there, if anything is. */
+  readonly find: (pointer: Pointer.Pointer<Struct>) => Value | undefined
   readonly free: (call: string, pointer: Pointer.Pointer<Struct>) => Value
   readonly values: () => Iterable<readonly [Pointer.Pointer<Struct>, Value]>
 }
@@ -85,15 +89,19 @@ export const make = (host: string, addresses: { next: bigint }): Heap => {
       if (value === undefined) throw new FabricMisuse({ call, problem: problemOf(struct, pointer) })
       return value
     }
+    const make = (of: (pointer: Pointer.Pointer<Struct>) => Value): Pointer.Pointer<Struct> => {
+      const pointer = Pointer.make<Struct>(addresses.next)
+      addresses.next += spacing
+      const value = of(pointer)
+      values.set(pointer, value)
+      live.set(pointer, [struct, value])
+      return pointer
+    }
     return {
-      alloc: (value) => {
-        const pointer = Pointer.make<Struct>(addresses.next)
-        addresses.next += spacing
-        values.set(pointer, value)
-        live.set(pointer, [struct, value])
-        return pointer
-      },
+      alloc: (value) => make(() => value),
+      make,
       get,
+      find: (pointer) => values.get(pointer),
       free: (call, pointer) => {
         const value = get(call, pointer)
         values.delete(pointer)

@@ -3,8 +3,10 @@ import * as Identifier from "@effect-rdma/core/Identifier"
 import type * as Pointer from "@effect-rdma/core/Pointer"
 import type * as AsyncEvent from "@effect-rdma/verbs/AsyncEvent"
 import type * as ExtendedCompletion from "@effect-rdma/verbs/ExtendedCompletion"
+import type * as Duration from "effect/Duration"
 import type * as Topology from "../Topology.ts"
 import * as Heap from "./heap.ts"
+import type { WorkList } from "./workList.ts"
 
 /** A device of a running fabric. */
 export interface DeviceState {
@@ -15,6 +17,8 @@ export interface DeviceState {
   /** What it answers to over Ethernet: the GIDs of its active ports. */
   readonly addresses: ReadonlyArray<PlacedGid>
   plugged: boolean
+  /** The ports whose link a test took down. */
+  readonly linksDown: Set<number>
   pds: number
   cqs: number
   ahs: number
@@ -49,6 +53,9 @@ export interface HostState {
 
 export interface FabricState {
   readonly hosts: ReadonlyMap<string, HostState>
+  readonly work: WorkList
+  /** Runs something later, unless the fabric ends before or what it gives is called. */
+  readonly after: (duration: Duration.Input, run: () => void) => () => void
 }
 
 export const make = (description: Topology.Host, addresses: { next: bigint }): HostState => {
@@ -66,6 +73,7 @@ export const make = (description: Topology.Host, addresses: { next: bigint }): H
           .filter((port) => port.linkLayer === "ethernet" && port.state === "active")
           .flatMap(gidsOf),
         plugged: true,
+        linksDown: new Set(),
         pds: 0,
         cqs: 0,
         ahs: 0,

@@ -3,6 +3,7 @@ import type * as Host from "./host.ts"
 import * as Address from "./verbs/address.ts"
 import * as Completion from "./verbs/completion.ts"
 import * as CompletionCounter from "./verbs/completionCounter.ts"
+import * as DataPath from "./verbs/dataPath.ts"
 import * as Device from "./verbs/device.ts"
 import * as Domain from "./verbs/domain.ts"
 import * as Events from "./verbs/events.ts"
@@ -23,6 +24,7 @@ export const make = (fabric: Host.FabricState, host: Host.HostState): Operations
     ...CompletionCounter.make(state),
     ...Events.make(state),
     ...Steering.make(state),
-    ...Queue.make(state)
+    ...Queue.make(state),
+    ...DataPath.make(state)
   }
 }

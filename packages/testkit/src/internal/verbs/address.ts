@@ -10,12 +10,11 @@ import * as RoutingHeader from "@effect-rdma/verbs/RoutingHeader"
 import type { VerbsError } from "@effect-rdma/verbs/VerbsError"
 import * as Effect from "effect/Effect"
 import * as Host from "../host.ts"
-import { type AddressHandleState, fail, portOf, query, reclaim, type VerbsState } from "./state.ts"
+import { fail, portOf, query, reclaim, type VerbsState } from "./state.ts"
 
 /** Address handles of one host. */
 export const make = (state: VerbsState): Address.Operations => {
-  const { domains, fabric, host: { heap } } = state
-  const handles = heap.store<"ibv_ah", AddressHandleState>("ibv_ah")
+  const { addressHandles: handles, domains, fabric } = state
   state.onClose.push((context) =>
     reclaim(handles, context, ({ device }) => {
       device.ahs--
@@ -36,7 +35,9 @@ export const make = (state: VerbsState): Address.Operations => {
       if (device.ahs >= device.description.attributes.maxAh) return fail(call, "ENOMEM")
       device.ahs++
       domain.users++
-      return Effect.succeed(handles.alloc({ kind: "AddressHandle", device, context: domain.context, domain }))
+      return Effect.succeed(
+        handles.alloc({ kind: "AddressHandle", device, context: domain.context, domain, attributes })
+      )
     })
 
   return {

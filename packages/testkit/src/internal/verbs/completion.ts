@@ -6,8 +6,9 @@ import type * as Completion from "@effect-rdma/verbs/operations/Completion"
 import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
 import { FabricMisuse } from "../../FabricMisuse.ts"
+import { Deque } from "../deque.ts"
 import type * as Host from "../host.ts"
-import * as Events from "./events.ts"
+import * as Store from "./completionStore.ts"
 import {
   type CompletionChannelState,
   type CompletionQueueState,
@@ -36,7 +37,7 @@ export const make = (state: VerbsState): Completion.Operations => {
       channel.readable.openUnsafe()
     }
   })
-  host.onCompletion.push((cq, completion) => complete(state, "Fabric.complete", cq, completion))
+  host.onCompletion.push((cq, completion) => Store.completeFromTest(state, cq, completion))
 
   const create = (
     call: string,
@@ -60,19 +61,20 @@ export const make = (state: VerbsState): Completion.Operations => {
       if (on !== undefined) on.queues++
       if (extended.domain !== undefined) extended.domain.users++
       const room = roomFor(cqe)
-      const cq = queues.alloc({
+      const cq = queues.make((pointer) => ({
         kind: "CompletionQueue",
+        pointer,
         device,
         context,
         channel: on,
         cqContext,
         ...extended,
-        completions: [],
+        completions: new Deque(),
         cqe: room,
         armed: undefined,
         isOverrun: false,
         users: 0
-      })
+      }))
       return Effect.succeed({ cq, cqe: room })
     })
 
@@ -186,40 +188,17 @@ export const make = (state: VerbsState): Completion.Operations => {
     startPoll: (cq, _wcFlags, each) =>
       Effect.sync(() => {
         const call = "ibv_start_poll"
-        const { completions, wcFlags } = queues.get(call, cq)
+        const queue = queues.get(call, cq)
+        const { wcFlags } = queue
         if (wcFlags === undefined) throw new FabricMisuse({ call, problem: "the queue is not an extended one" })
         let count = 0
-        for (let next = completions.shift(); next !== undefined; next = completions.shift()) {
+        for (let next = Store.take(queue); next !== undefined; next = Store.take(queue)) {
           count++
           if (!each(reported(next, wcFlags))) break
         }
         return count
       })
   }
-}
-
-/** Puts a completion into a queue, as a device does. */
-export const complete = (
-  state: VerbsState,
-  call: string,
-  cq: Pointer.Pointer<"ibv_cq">,
-  { solicited = false, ...completion }: Host.Completion
-): void => {
-  const queue = state.completionQueues.get(call, cq)
-  const { armed, device } = queue
-  if (queue.isOverrun || !device.plugged) return
-  if (queue.completions.length >= queue.cqe) {
-    queue.isOverrun = true
-    return Events.raise(state, queue.context, { _tag: "CompletionQueue", event: "cqErr", pointer: cq })
-  }
-  queue.completions.push(completion)
-  // A failed completion counts as solicited, but rxe looks at the sender's wish alone.
-  const isSolicited = solicited || (completion.status !== "success" && device.description.provider === "mlx5")
-  const isTold = armed === "any" || (armed === "solicited" && isSolicited)
-  if (!isTold) return
-  queue.armed = undefined
-  queue.channel?.pending.push(cq)
-  queue.channel?.readable.openUnsafe()
 }
 
 // -----------------------------------------------------------------------------
@@ -256,31 +235,30 @@ const refuseExtended = (
 
 /** What the flags of the queue let through. */
 const reported = (
-  { completionTs, completionWallclockNs, immData, invalidatedRkey, ...completion }:
-    ExtendedCompletion.ExtendedCompletion,
+  completion: Store.Completed,
   wcFlags: ReadonlySet<CompletionQueueAttributes.WcFlag>
 ): ExtendedCompletion.ExtendedCompletion => {
-  const { status, vendorErr, wrId } = completion
-  const qpNum = wcFlags.has("qpNum") ? { qpNum: completion.qpNum ?? 0 } : {}
+  const { immData, invalidatedRkey, made, status, vendorErr, wrId } = completion
+  const qpNum = wcFlags.has("qpNum") ? { qpNum: completion.qpNum } : {}
   if (status !== "success") return { wrId, status, vendorErr, ...qpNum }
   return {
     wrId,
     status,
     vendorErr,
     ...qpNum,
-    opcode: completion.opcode ?? "recv",
-    wcFlags: completion.wcFlags ?? 0,
-    ...(wcFlags.has("byteLen") ? { byteLen: completion.byteLen ?? 0 } : {}),
+    opcode: completion.opcode,
+    wcFlags: completion.wcFlags,
+    ...(wcFlags.has("byteLen") ? { byteLen: completion.byteLen } : {}),
     ...(wcFlags.has("imm") && immData !== undefined ? { immData } : {}),
     ...(wcFlags.has("imm") && invalidatedRkey !== undefined ? { invalidatedRkey } : {}),
-    ...(wcFlags.has("srcQp") ? { srcQp: completion.srcQp ?? 0 } : {}),
-    ...(wcFlags.has("slid") ? { slid: completion.slid ?? 0 } : {}),
-    ...(wcFlags.has("sl") ? { sl: completion.sl ?? 0 } : {}),
-    ...(wcFlags.has("dlidPathBits") ? { dlidPathBits: completion.dlidPathBits ?? 0 } : {}),
-    ...(wcFlags.has("completionTimestamp") ? { completionTs: completionTs ?? 0n } : {}),
-    ...(wcFlags.has("cvlan") ? { cvlan: completion.cvlan ?? 0 } : {}),
-    ...(wcFlags.has("flowTag") ? { flowTag: completion.flowTag ?? 0 } : {}),
-    ...(wcFlags.has("tmInfo") ? { tmInfo: completion.tmInfo ?? { tag: 0n, priv: 0 } } : {}),
-    ...(wcFlags.has("completionTimestampWallclock") ? { completionWallclockNs: completionWallclockNs ?? 0n } : {})
+    ...(wcFlags.has("srcQp") ? { srcQp: completion.srcQp } : {}),
+    ...(wcFlags.has("slid") ? { slid: completion.slid } : {}),
+    ...(wcFlags.has("sl") ? { sl: completion.sl } : {}),
+    ...(wcFlags.has("dlidPathBits") ? { dlidPathBits: completion.dlidPathBits } : {}),
+    ...(wcFlags.has("completionTimestamp") ? { completionTs: made?.completionTs ?? 0n } : {}),
+    ...(wcFlags.has("cvlan") ? { cvlan: made?.cvlan ?? 0 } : {}),
+    ...(wcFlags.has("flowTag") ? { flowTag: made?.flowTag ?? 0 } : {}),
+    ...(wcFlags.has("tmInfo") ? { tmInfo: made?.tmInfo ?? { tag: 0n, priv: 0 } } : {}),
+    ...(wcFlags.has("completionTimestampWallclock") ? { completionWallclockNs: made?.completionWallclockNs ?? 0n } : {})
   }
 }

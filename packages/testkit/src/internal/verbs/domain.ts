@@ -1,7 +1,7 @@
 import type * as Domain from "@effect-rdma/verbs/operations/Domain"
 import * as Effect from "effect/Effect"
 import { FabricMisuse } from "../../FabricMisuse.ts"
-import { fail, type OfContext, query, reclaim, type ThreadDomainState, type VerbsState } from "./state.ts"
+import { fail, type OfContext, query, reclaim, rootOf, type ThreadDomainState, type VerbsState } from "./state.ts"
 
 /** Protection, thread, parent and resource domains of one host. */
 export const make = (state: VerbsState): Domain.Operations => {
@@ -51,13 +51,16 @@ export const make = (state: VerbsState): Domain.Operations => {
     allocParentDomain: (context, { pd, td }) =>
       query(state, "ibv_alloc_parent_domain", context, (device) => {
         const call = "ibv_alloc_parent_domain"
-        const parts = td === undefined ? [domains.get(call, pd)] : [domains.get(call, pd), threadDomains.get(call, td)]
+        const domain = domains.get(call, pd)
+        const parts = td === undefined ? [domain] : [domain, threadDomains.get(call, td)]
         if (device.description.provider !== "mlx5") return fail(call, "EOPNOTSUPP")
         if (parts.some((part) => part.context !== context)) {
           throw new FabricMisuse({ call, problem: "the parts are of different contexts" })
         }
         for (const part of parts) part.users++
-        return Effect.succeed(domains.alloc({ kind: "ParentDomain", device, context, parts, users: 0 }))
+        return Effect.succeed(
+          domains.alloc({ kind: "ParentDomain", root: rootOf(domain), device, context, parts, users: 0 })
+        )
       }),
 
     expCreateResDomain: (context) =>

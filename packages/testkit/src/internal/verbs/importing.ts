@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import { FabricMisuse } from "../../FabricMisuse.ts"
 import type * as Heap from "../heap.ts"
 import { type DeviceMemoryState, type RegionState } from "./memoryState.ts"
-import { type DomainState, fail, query, type VerbsState } from "./state.ts"
+import { type DomainState, fail, query, rootOf, type VerbsState } from "./state.ts"
 
 type Importing = Pick<
   Memory.Operations,
@@ -87,6 +87,7 @@ export const make = (
         const counts = { local: 0 }
         const imported: DomainState = {
           kind: "ProtectionDomain",
+          root: rootOf(original),
           device,
           context,
           parts: [],

@@ -8,14 +8,13 @@ import * as Effect from "effect/Effect"
 import * as DeviceMemory from "./deviceMemory.ts"
 import * as Importing from "./importing.ts"
 import * as MemoryState from "./memoryState.ts"
-import { bindWindow } from "./memoryWindow.ts"
+import { unbind } from "./memoryWindow.ts"
 import { type DomainState, fail, reclaim, type VerbsState } from "./state.ts"
+import { bindWindow } from "./windowBinding.ts"
 
 /** Memory regions and windows of one host, and with them all that the family of memory has. */
 export const make = (state: VerbsState): Memory.Operations => {
-  const { domains, host: { heap }, queuePairs } = state
-  const regions = heap.store<"ibv_mr", MemoryState.RegionState>("ibv_mr")
-  const windows = heap.store<"ibv_mw", MemoryState.WindowState>("ibv_mw")
+  const { domains, queuePairs, regions, windows } = state
   const { buffers, bytesOf, dmaHandles, memories, operations } = DeviceMemory.make(state)
 
   state.onClose.push((context) => {
@@ -247,7 +246,8 @@ export const make = (state: VerbsState): Memory.Operations => {
           handle: memory.nextHandle++,
           rkey: key,
           key,
-          bound: undefined
+          bound: undefined,
+          binding: undefined
         }
         domain.users++
         memory.windows.set(key, window)
@@ -256,7 +256,7 @@ export const make = (state: VerbsState): Memory.Operations => {
     bindMw: (qp, mw, binding) =>
       Effect.suspend(() => {
         const call = "ibv_bind_mw"
-        return bindWindow(queuePairs.get(call, qp), windows.get(call, mw), regions.get(call, binding.mr), binding)
+        return bindWindow(queuePairs.get(call, qp), windows.get(call, mw), regions.get(call, binding.mr), mw, binding)
       }),
     deallocMw: (mw) =>
       Effect.suspend(() => {
@@ -283,7 +283,7 @@ const forgetRegion = (region: MemoryState.RegionState) => {
 }
 const forgetWindow = (window: MemoryState.WindowState) => {
   MemoryState.of(window.device).windows.delete(window.key)
-  if (window.bound !== undefined) window.bound.windows--
+  unbind(window)
 }
 interface Request {
   readonly access: AccessFlags.AccessFlags

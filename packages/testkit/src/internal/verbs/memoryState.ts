@@ -54,6 +54,15 @@ export interface WindowState extends OfContext {
   rkey: number
   key: number
   bound: RegionState | undefined
+  binding: Binding | undefined
+}
+
+/** The part of a region that a window opens, and for whom; one of type 2 is bound to a queue pair. */
+export interface Binding {
+  readonly addr: bigint
+  readonly length: bigint
+  readonly access: AccessFlags.AccessFlags
+  readonly qpNum: number
 }
 
 /** What one device has of memory. */

@@ -7,7 +7,9 @@ import type { VerbsError } from "@effect-rdma/verbs/VerbsError"
 import * as Effect from "effect/Effect"
 import { FabricMisuse } from "../../FabricMisuse.ts"
 import type * as Host from "../host.ts"
+import * as QueuePairError from "./queuePairError.ts"
 import * as Transitions from "./queuePairModify.ts"
+import * as QueueState from "./queueState.ts"
 import type { QueuePairObject, QueuePairState, SharedReceiveQueueState, Used } from "./queueState.ts"
 import * as SendBatch from "./sendBatch.ts"
 import { fail, type OfContext, query, reclaim, type VerbsState } from "./state.ts"
@@ -17,13 +19,22 @@ export const make = (state: VerbsState): Queue.Operations => {
   const { completionQueues, domains, queuePairs, sharedReceiveQueues, xrcDomains } = state
   const numbers = { queuePair: 0x10, sharedReceiveQueue: 0x100 }
   state.onClose.push((context) => {
-    reclaim(queuePairs, context, ({ device, object }) => {
-      if (--object.handles === 0) device.qps--
+    reclaim(queuePairs, context, (pair) => {
+      if (forget(pair)) pair.device.qps--
     })
-    reclaim(sharedReceiveQueues, context, ({ device }) => {
+    reclaim(sharedReceiveQueues, context, ({ device, number }) => {
       device.srqs--
+      QueueState.of(device).sharedReceiveQueues.delete(number)
     })
     reclaim(xrcDomains, context)
+  })
+
+  state.host.onUnplug.push((device) => {
+    for (const object of QueueState.of(device).pairs.values()) {
+      QueuePairError.stop(object)
+      QueuePairError.wake(object.receives)
+    }
+    for (const { receives } of QueueState.of(device).sharedReceiveQueues.values()) QueuePairError.wake(receives)
   })
 
   const nextNumber = (): Identifier.Qpn => {
@@ -40,11 +51,10 @@ export const make = (state: VerbsState): Queue.Operations => {
     context: Pointer.Pointer<"ibv_context">,
     { cq, maxSge, maxWr, pd, srqType, tmCap, xrcd }: Queue.ExtendedSharedReceiveQueueInit
   ) => {
-    const parts = [
-      domains.get(call, pd),
-      ...(xrcd === undefined ? [] : [xrcDomains.get(call, xrcd)]),
-      ...(cq === undefined ? [] : [completionQueues.get(call, cq)])
-    ]
+    const domain = domains.get(call, pd)
+    const xrcDomain = xrcd && xrcDomains.get(call, xrcd)
+    const completionQueue = cq && completionQueues.get(call, cq)
+    const parts = [domain, xrcDomain, completionQueue].filter((part) => part !== undefined)
     ensureOneContext(call, context, parts)
     const { attributes, provider } = device.description
     const input = { srqType, maxWr, maxSge }
@@ -60,16 +70,25 @@ export const make = (state: VerbsState): Queue.Operations => {
     device.srqs++
     for (const part of parts) part.users++
     const room = { maxWr: ringOf(maxWr), maxSge: Math.max(maxSge, 1) }
-    const srq = sharedReceiveQueues.alloc({
-      kind: "SharedReceiveQueue",
-      device,
-      context,
-      srqType,
-      number: ++numbers.sharedReceiveQueue,
-      parts,
-      ...room,
-      srqLimit: 0,
-      users: 0
+    const srq = sharedReceiveQueues.make((pointer) => {
+      const queue: SharedReceiveQueueState = {
+        kind: "SharedReceiveQueue",
+        device,
+        context,
+        pointer,
+        srqType,
+        number: ++numbers.sharedReceiveQueue,
+        domain,
+        xrcDomain,
+        completionQueue,
+        receives: QueueState.makeReceives(),
+        parts,
+        ...room,
+        srqLimit: 0,
+        users: 0
+      }
+      QueueState.of(device).sharedReceiveQueues.set(queue.number, queue)
+      return queue
     })
     // rxe tells the room only when it is asked.
     return Effect.succeed({ srq, ...room, ...(provider === "rxe" ? { maxWr } : {}) })
@@ -82,15 +101,15 @@ export const make = (state: VerbsState): Queue.Operations => {
     init: Queue.ExtendedQueuePairInit
   ) => {
     const { cap, pd, qpType, recvCq, rwqIndTbl, sendCq, sendOpsFlags, srq, xrcd } = init
-    const xrcDomain = xrcd === undefined ? undefined : xrcDomains.get(call, xrcd)
-    const parts: ReadonlyArray<OfContext & Used> = [
-      ...(pd === undefined ? [] : [domains.get(call, pd)]),
-      ...(xrcDomain === undefined ? [] : [xrcDomain]),
-      ...(sendCq === undefined ? [] : [completionQueues.get(call, sendCq)]),
-      ...(recvCq === undefined ? [] : [completionQueues.get(call, recvCq)]),
-      ...(srq === undefined ? [] : [sharedReceiveQueues.get(call, srq)]),
-      ...(rwqIndTbl === undefined ? [] : [state.rwqIndTables.get(call, rwqIndTbl)])
-    ]
+    const made = {
+      xrcDomain: xrcd && xrcDomains.get(call, xrcd),
+      domain: pd && domains.get(call, pd),
+      sendQueue: sendCq && completionQueues.get(call, sendCq),
+      receiveQueue: recvCq && completionQueues.get(call, recvCq),
+      srq: srq && sharedReceiveQueues.get(call, srq)
+    }
+    const table = rwqIndTbl && state.rwqIndTables.get(call, rwqIndTbl)
+    const parts = [...Object.values(made), table].filter((part) => part !== undefined)
     ensureOneContext(call, context, parts)
     const refused = refuseQueuePair(device, init)
     if (refused !== undefined) {
@@ -105,17 +124,26 @@ export const make = (state: VerbsState): Queue.Operations => {
     for (const part of parts) part.users++
     const room = roomOf(device, cap)
     const object: QueuePairObject = {
+      verbs: state,
+      device,
       qpType,
       qpNum: nextNumber(),
+      ...made,
+      sqSigAll: init.sqSigAll,
+      blocksOwnMulticast: init.createFlags?.includes("blockSelfMcastLb") ?? false,
       cap: room.real,
       state: "reset",
       attributes: {},
-      sends: [],
-      handles: 1,
-      xrcDomain,
+      sends: QueueState.makeSends(),
+      receives: QueueState.makeReceives(),
+      routed: undefined,
+      expectedPsn: 0,
+      isEstablished: false,
+      handles: new Set(),
       parts
     }
-    const qp = queuePairs.alloc(handleOn(object, device, context, sendOpsFlags !== undefined))
+    QueueState.of(device).pairs.set(object.qpNum, object)
+    const qp = queuePairs.make((pointer) => handleOn(object, pointer, context, sendOpsFlags !== undefined))
     return Effect.succeed({ qp, qpNum: object.qpNum, cap: room.told })
   }
 
@@ -150,6 +178,7 @@ export const make = (state: VerbsState): Queue.Operations => {
         return destroy(call, queue, () => {
           sharedReceiveQueues.free(call, srq)
           queue.device.srqs--
+          QueueState.of(queue.device).sharedReceiveQueues.delete(queue.number)
           for (const part of queue.parts) part.users--
         })
       }),
@@ -193,26 +222,25 @@ export const make = (state: VerbsState): Queue.Operations => {
         (device) => createQueuePair("ibv_create_qp_ex", device, context, attributes)
       ),
     openQp: (context, { qpNum, qpType, xrcd }) =>
-      query(state, "ibv_open_qp", context, (device) => {
+      query(state, "ibv_open_qp", context, () => {
         const call = "ibv_open_qp"
         const domain = xrcDomains.get(call, xrcd)
         ensureOneContext(call, context, [domain])
         const found = Array.from(queuePairs.values(), ([, { object }]) => object)
           .find((object) => object.qpNum === qpNum && object.xrcDomain === domain && object.qpType === qpType)
         if (found === undefined) return fail(call, "EINVAL", { qpNum })
-        found.handles++
         domain.users++
-        return Effect.succeed(queuePairs.alloc(handleOn(found, device, context, false)))
+        return Effect.succeed(queuePairs.make((pointer) => handleOn(found, pointer, context, false)))
       }),
     destroyQp: (qp) =>
       Effect.suspend(() => {
         const call = "ibv_destroy_qp"
-        const { device, groups, object, users } = queuePairs.get(call, qp)
+        const pair = queuePairs.get(call, qp)
+        const { device, groups, object, users } = pair
         if (!device.plugged) return fail(call, "EIO")
         if (users > 0 || groups.size > 0) return fail(call, "EBUSY")
         queuePairs.free(call, qp)
-        object.handles--
-        if (object.handles === 0) {
+        if (forget(pair)) {
           device.qps--
           for (const part of object.parts) part.users--
         } else if (object.xrcDomain !== undefined) object.xrcDomain.users--
@@ -222,7 +250,7 @@ export const make = (state: VerbsState): Queue.Operations => {
       on("ibv_modify_qp", queuePairs, qp, ({ device, object }) => {
         const refused = Transitions.refuse(state.fabric, device, object, attributes)
         if (refused !== undefined) return fail("ibv_modify_qp", refused)
-        Transitions.apply(device, object, attributes)
+        Transitions.apply(object, attributes)
         return Effect.void
       }),
     queryQp: (qp) =>
@@ -240,7 +268,7 @@ export const make = (state: VerbsState): Queue.Operations => {
         if (maxBurstSz > 0 || typicalPktSz > 0) return fail(call, "EINVAL", { maxBurstSz, typicalPktSz })
         const refused = Transitions.refuse(state.fabric, device, object, { rateLimit })
         if (refused !== undefined) return fail(call, refused, { rateLimit })
-        Transitions.apply(device, object, { rateLimit })
+        Transitions.apply(object, { rateLimit })
         return Effect.void
       }),
     queryEce: (qp) =>
@@ -265,13 +293,17 @@ export const make = (state: VerbsState): Queue.Operations => {
           return fail(call, "ENOMEM", input)
         }
         pair.groups.add(key)
+        attachedTo(state.fabric, gid).add(pair)
         return Effect.void
       }),
     detachMcast: (qp, gid, lid) =>
-      on("ibv_detach_mcast", queuePairs, qp, ({ groups }) =>
-        groups.delete(keyOf(gid, lid))
-          ? Effect.void
-          : fail("ibv_detach_mcast", "EINVAL", { gid: Gid.formatCompressed(gid), lid })),
+      on("ibv_detach_mcast", queuePairs, qp, (pair) => {
+        if (!pair.groups.delete(keyOf(gid, lid))) {
+          return fail("ibv_detach_mcast", "EINVAL", { gid: Gid.formatCompressed(gid), lid })
+        }
+        attachedTo(state.fabric, gid).delete(pair)
+        return Effect.void
+      }),
 
     wrComplete: (qp, build) =>
       Effect.suspend(() => {
@@ -315,19 +347,44 @@ const pieceBytes = 16
 
 const handleOn = (
   object: QueuePairObject,
-  device: Host.DeviceState,
+  pointer: Pointer.Pointer<"ibv_qp">,
   context: Pointer.Pointer<"ibv_context">,
   isExtended: boolean
-): QueuePairState => ({
-  kind: "QueuePair",
-  device,
-  context,
-  object,
-  qpType: object.qpType,
-  isExtended,
-  groups: new Set(),
-  users: 0
-})
+): QueuePairState => {
+  const handle: QueuePairState = {
+    kind: "QueuePair",
+    device: object.device,
+    context,
+    pointer,
+    object,
+    qpType: object.qpType,
+    isExtended,
+    groups: new Set(),
+    users: 0
+  }
+  object.handles.add(handle)
+  return handle
+}
+
+/** What is attached to a group. */
+const attachedTo = (fabric: Host.FabricState, gid: Gid.Gid): Set<QueuePairState> => {
+  const groups = QueueState.groupsOf(fabric)
+  const name = Gid.format(gid)
+  let attached = groups.get(name)
+  if (attached === undefined) groups.set(name, attached = new Set())
+  return attached
+}
+
+/** Takes a handle away, and with the last one the queue pair; `true` when it was that. */
+const forget = (handle: QueuePairState): boolean => {
+  const { device, object } = handle
+  object.handles.delete(handle)
+  for (const attached of QueueState.groupsOf(object.verbs.fabric).values()) attached.delete(handle)
+  if (object.handles.size > 0) return false
+  QueuePairError.drop(object)
+  QueueState.of(device).pairs.delete(object.qpNum)
+  return true
+}
 
 const ensureOneContext = (
   call: string,

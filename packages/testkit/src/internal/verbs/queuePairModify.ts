@@ -7,7 +7,9 @@ import type * as QueuePairAttributes from "@effect-rdma/verbs/QueuePairAttribute
 import * as QueuePairTransition from "@effect-rdma/verbs/QueuePairTransition"
 import * as Host from "../host.ts"
 import * as Address from "./address.ts"
+import * as QueuePairError from "./queuePairError.ts"
 import type { QueuePairObject, QueuePairState } from "./queueState.ts"
+import * as Requester from "./requester.ts"
 import { portOf } from "./state.ts"
 
 /** The errno that refuses a change, as the kernel and rxe of Linux 6.1 find it. */
@@ -40,28 +42,35 @@ export const refuse = (
 }
 
 /** What a permitted change does. */
-export const apply = (
-  { description }: Host.DeviceState,
-  object: QueuePairObject,
-  attributes: QueuePairAttributes.Modification
-): void => {
-  const { curQpState: _, enSqdAsyncNotify: _notify, qpState, ...values } = attributes
+export const apply = (object: QueuePairObject, attributes: QueuePairAttributes.Modification): void => {
+  const { curQpState: _, enSqdAsyncNotify = false, qpState, ...values } = attributes
+  const { sends, state } = object
+  const isRxe = object.device.description.provider === "rxe"
   if (qpState === "reset") {
     object.state = "reset"
     // rxe goes on telling what was set before.
-    if (description.provider !== "rxe") object.attributes = {}
-    object.sends = []
-    return
+    if (!isRxe) object.attributes = {}
+    return QueuePairError.drop(object)
   }
   object.attributes = { ...object.attributes, ...values }
-  object.state = qpState ?? object.state
-  if (qpState === "err") object.sends = []
+  if (values.sqPsn !== undefined) sends.psn = values.sqPsn
+  if (values.rqPsn !== undefined) object.expectedPsn = values.rqPsn
+  if (qpState === "err") return QueuePairError.toError(object)
+  object.state = qpState ?? state
+  sends.draining = sends.draining && object.state === "sqd"
+  if (qpState === "sqd" && state === "rts") {
+    // rxe tells whether it was asked to or not.
+    sends.draining = isRxe || enSqdAsyncNotify
+    Requester.drained(object)
+  }
+  // rxe goes on at the next doorbell only.
+  if (qpState === "rts" && !isRxe) Requester.run(object)
 }
 
 /** What a query tells. */
 export const report = (
   { description }: Host.DeviceState,
-  { attributes, cap, state }: QueuePairObject
+  { attributes, cap, sends, state }: QueuePairObject
 ): QueuePairAttributes.QueuePairAttributes => ({
   qpState: state,
   // rxe never writes it.
@@ -78,7 +87,7 @@ export const report = (
   altPath: attributes.altPath,
   pkeyIndex: attributes.pkeyIndex ?? Identifier.PKeyIndex.make(0),
   enSqdAsyncNotify: false,
-  sqDraining: false,
+  sqDraining: state === "sqd" && sends.waits !== undefined,
   maxRdAtomic: powerOfTwo(attributes.maxRdAtomic ?? 0),
   maxDestRdAtomic: powerOfTwo(attributes.maxDestRdAtomic ?? 0),
   minRnrTimer: attributes.minRnrTimer ?? 0,

@@ -1,58 +1,85 @@
+import type * as DataPath from "@effect-rdma/verbs/operations/DataPath"
 import type * as SendBatch from "@effect-rdma/verbs/operations/SendBatch"
 import { VerbsError } from "@effect-rdma/verbs/VerbsError"
+import type * as WorkRequestOpcode from "@effect-rdma/verbs/WorkRequestOpcode"
 import * as Effect from "effect/Effect"
 import { FabricMisuse } from "../../FabricMisuse.ts"
+import * as Posting from "./posting.ts"
 import type { QueuePairState } from "./queueState.ts"
 import { fail } from "./state.ts"
 
 /** One batch on a queue pair: what `build` says is posted as a whole, or not at all. */
 export const run = (
-  { device, object }: QueuePairState,
+  { object }: QueuePairState,
   build: (builder: SendBatch.Builder) => void
 ): Effect.Effect<void, VerbsError> => {
-  const { provider } = device.description
-  const { cap, sends, state } = object
-  const full = provider === "rxe" ? "ENOSPC" : "ENOMEM"
-  const requests: Array<SendBatch.Request> = []
+  const { cap, device, sends: { ring } } = object
+  const requests: Array<DataPath.SendRequest> = []
   let isTooMuch = false
-  const begin = (request: SendBatch.Request): void => {
-    requests.push(request)
-    if (sends.length + requests.length > cap.maxSendWr) isTooMuch = true
-  }
-  const set = (call: string, isRoomy: boolean): void => {
+  const begin =
+    (opcode: WorkRequestOpcode.WorkRequestOpcode) =>
+    ({ flags = [], wrId }: SendBatch.Request, rest: Partial<DataPath.SendRequest> = {}): void => {
+      requests.push({ ...empty, opcode, wrId, flags, ...rest })
+      if (ring.used + requests.length > cap.maxSendWr) isTooMuch = true
+    }
+  const set = (call: string, isRoomy: boolean, rest: Partial<DataPath.SendRequest>): void => {
+    const last = requests.pop()
     // The library would write in front of the queue.
-    if (requests.length === 0) throw new FabricMisuse({ call, problem: "no request has been begun" })
+    if (last === undefined) throw new FabricMisuse({ call, problem: "no request has been begun" })
+    requests.push({ ...last, ...rest })
     if (!isRoomy) isTooMuch = true
   }
+  const [send, sendImm, sendInv] = [begin("send"), begin("sendWithImm"), begin("sendWithInv")]
+  const [write, writeImm, read] = [begin("rdmaWrite"), begin("rdmaWriteWithImm"), begin("rdmaRead")]
+  const [compareAndSwap, fetchAndAdd] = [begin("atomicCmpAndSwp"), begin("atomicFetchAndAdd")]
+  const [atomicWrite, flush] = [begin("atomicWrite"), begin("flush")]
+  const [invalidate, bind, tso] = [begin("localInv"), begin("bindMw"), begin("tso")]
   try {
     build({
-      send: begin,
-      sendImm: begin,
-      sendInv: begin,
-      sendTso: begin,
-      rdmaWrite: begin,
-      rdmaWriteImm: begin,
-      rdmaRead: begin,
-      atomicCmpSwp: begin,
-      atomicFetchAdd: begin,
-      atomicWrite: begin,
-      flush: begin,
-      localInv: begin,
-      bindMw: begin,
-      setUdAddr: () => set("ibv_wr_set_ud_addr", true),
-      setXrcSrqn: () => set("ibv_wr_set_xrc_srqn", true),
-      setSge: () => set("ibv_wr_set_sge", true),
-      setSgeList: (pieces) => set("ibv_wr_set_sge_list", pieces.length <= cap.maxSendSge),
-      setInlineData: (bytes) => set("ibv_wr_set_inline_data", bytes.length <= cap.maxInlineData)
+      send: (request) => send(request),
+      sendImm: (request, immData) => sendImm(request, { immData }),
+      sendInv: (request, invalidateRkey) => sendInv(request, { invalidateRkey }),
+      sendTso: (request, header, mss) => tso(request, { tso: { header, mss } }),
+      rdmaWrite: (request, remote) => write(request, { remote }),
+      rdmaWriteImm: (request, remote, immData) => writeImm(request, { remote, immData }),
+      rdmaRead: (request, remote) => read(request, { remote }),
+      atomicCmpSwp: (request, remote, compareAdd, swap) => compareAndSwap(request, { remote, compareAdd, swap }),
+      atomicFetchAdd: (request, remote, compareAdd) => fetchAndAdd(request, { remote, compareAdd }),
+      atomicWrite: (request, remote, bytes) => atomicWrite(request, { remote, inlineData: bytes }),
+      flush: (request, remote) => flush(request, { remote }),
+      localInv: (request, invalidateRkey) => invalidate(request, { invalidateRkey }),
+      bindMw: (request, mw, rkey, info) => bind(request, { bind: { ...info, mw, rkey } }),
+      setUdAddr: (ah, remoteQpn, remoteQkey) => set("ibv_wr_set_ud_addr", true, { ud: { ah, remoteQpn, remoteQkey } }),
+      setXrcSrqn: (remoteSrqn) => set("ibv_wr_set_xrc_srqn", true, { remoteSrqn }),
+      setSge: (piece) => set("ibv_wr_set_sge", true, { sgList: [piece] }),
+      setSgeList: (sgList) => set("ibv_wr_set_sge_list", sgList.length <= cap.maxSendSge, { sgList }),
+      setInlineData: (bytes) =>
+        set("ibv_wr_set_inline_data", bytes.length <= cap.maxInlineData, { inlineData: bytes.slice() })
     })
   } catch (thrown) {
     return thrown instanceof VerbsError ? Effect.fail(thrown) : Effect.die(thrown)
   }
   const call = "ibv_wr_complete"
-  if (isTooMuch) return fail(call, full)
-  // rxe asks its kernel, mlx5 writes to the doorbell and the device says nothing.
-  if (provider === "rxe" && !device.plugged) return fail(call, "EIO")
-  if (provider === "rxe" && state !== "rts" && state !== "sqd" && state !== "err") return fail(call, "EINVAL")
-  object.sends = [...sends, ...requests]
-  return Effect.void
+  if (isTooMuch) return fail(call, device.description.provider === "rxe" ? "ENOSPC" : "ENOMEM")
+  for (const request of requests) Posting.push(object, request)
+  const refused = Posting.ring(object)
+  return refused === undefined ? Effect.void : fail(call, refused)
 }
+
+// -----------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------
+
+const empty = {
+  sgList: [],
+  inlineData: undefined,
+  immData: undefined,
+  invalidateRkey: undefined,
+  remote: undefined,
+  compareAdd: undefined,
+  swap: undefined,
+  ud: undefined,
+  remoteSrqn: undefined,
+  bind: undefined,
+  tso: undefined
+} as const

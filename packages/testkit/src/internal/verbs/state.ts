@@ -2,16 +2,19 @@ import * as Errno from "@effect-rdma/core/Errno"
 import type * as Identifier from "@effect-rdma/core/Identifier"
 import * as NativeReason from "@effect-rdma/core/NativeReason"
 import type * as Pointer from "@effect-rdma/core/Pointer"
+import type * as AddressHandleAttributes from "@effect-rdma/verbs/AddressHandleAttributes"
 import type * as AsyncEvent from "@effect-rdma/verbs/AsyncEvent"
 import type * as CompletionQueueAttributes from "@effect-rdma/verbs/CompletionQueueAttributes"
-import type * as ExtendedCompletion from "@effect-rdma/verbs/ExtendedCompletion"
 import { VerbsError } from "@effect-rdma/verbs/VerbsError"
 import type * as WorkQueueAttributes from "@effect-rdma/verbs/WorkQueueAttributes"
 import * as Effect from "effect/Effect"
 import type * as Latch from "effect/Latch"
 import type * as Topology from "../../Topology.ts"
+import type { Deque } from "../deque.ts"
 import type * as Heap from "../heap.ts"
 import type * as Host from "../host.ts"
+import type { Completed } from "./completionStore.ts"
+import type { RegionState, WindowState } from "./memoryState.ts"
 import type { QueuePairState, SharedReceiveQueueState, XrcDomainState } from "./queueState.ts"
 
 export interface OfContext extends Heap.Native {
@@ -21,6 +24,8 @@ export interface OfContext extends Heap.Native {
 
 export interface DomainState extends OfContext {
   readonly kind: "ProtectionDomain" | "ParentDomain"
+  /** The domain of the kernel behind this one. */
+  readonly root?: DomainState
   readonly parts: ReadonlyArray<{ users: number }>
   users: number
 }
@@ -31,6 +36,7 @@ export interface ThreadDomainState extends OfContext {
 
 export interface AddressHandleState extends OfContext {
   readonly domain: DomainState
+  readonly attributes: AddressHandleAttributes.AddressHandleAttributes
 }
 
 export interface CompletionChannelState extends OfContext {
@@ -41,12 +47,13 @@ export interface CompletionChannelState extends OfContext {
 }
 
 export interface CompletionQueueState extends OfContext {
+  readonly pointer: Pointer.Pointer<"ibv_cq">
   readonly channel: CompletionChannelState | undefined
   readonly cqContext: number
   /** Of an extended queue. */
   readonly wcFlags: ReadonlySet<CompletionQueueAttributes.WcFlag> | undefined
   readonly domain: DomainState | undefined
-  readonly completions: Array<ExtendedCompletion.ExtendedCompletion>
+  readonly completions: Deque<Completed>
   cqe: number
   /** Which completion gives the next event, if any. */
   armed: "any" | "solicited" | undefined
@@ -96,6 +103,9 @@ export interface VerbsState {
   readonly fabric: Host.FabricState
   readonly host: Host.HostState
   readonly domains: Heap.Store<"ibv_pd", DomainState>
+  readonly addressHandles: Heap.Store<"ibv_ah", AddressHandleState>
+  readonly regions: Heap.Store<"ibv_mr", RegionState>
+  readonly windows: Heap.Store<"ibv_mw", WindowState>
   readonly completionQueues: Heap.Store<"ibv_cq", CompletionQueueState>
   readonly xrcDomains: Heap.Store<"ibv_xrcd", XrcDomainState>
   readonly sharedReceiveQueues: Heap.Store<"ibv_srq", SharedReceiveQueueState>
@@ -113,6 +123,9 @@ export const make = (fabric: Host.FabricState, host: Host.HostState): VerbsState
   fabric,
   host,
   domains: host.heap.store<"ibv_pd", DomainState>("ibv_pd"),
+  addressHandles: host.heap.store<"ibv_ah", AddressHandleState>("ibv_ah"),
+  regions: host.heap.store<"ibv_mr", RegionState>("ibv_mr"),
+  windows: host.heap.store<"ibv_mw", WindowState>("ibv_mw"),
   completionQueues: host.heap.store<"ibv_cq", CompletionQueueState>("ibv_cq"),
   xrcDomains: host.heap.store<"ibv_xrcd", XrcDomainState>("ibv_xrcd"),
   sharedReceiveQueues: host.heap.store<"ibv_srq", SharedReceiveQueueState>("ibv_srq"),
@@ -147,14 +160,16 @@ export const query = <A>(
     return device.plugged ? run(device) : fail(call, "EIO")
   })
 
+export const errorOf = (call: string, errno: Errno.ErrnoName | 0, input: VerbsError["input"] = {}): VerbsError =>
+  new VerbsError({ call, reason: NativeReason.fromErrno(errno === 0 ? 0 : Errno.numberOf(errno)), input })
+
 export const fail = (
   call: string,
   errno: Errno.ErrnoName | 0,
   input: VerbsError["input"] = {}
-): Effect.Effect<never, VerbsError> =>
-  Effect.fail(
-    new VerbsError({ call, reason: NativeReason.fromErrno(errno === 0 ? 0 : Errno.numberOf(errno)), input })
-  )
+): Effect.Effect<never, VerbsError> => Effect.fail(errorOf(call, errno, input))
+
+export const rootOf = (domain: DomainState): DomainState => domain.root ?? domain
 
 export const portOf = (device: Host.DeviceState, portNum: Identifier.AnyPortNumber): Topology.Port | undefined =>
   device.description.ports.find((port) => port.number === portNum)

@@ -1,0 +1,80 @@
+import * as Gid from "@effect-rdma/core/Gid"
+import type * as AddressHandleAttributes from "@effect-rdma/verbs/AddressHandleAttributes"
+import type * as Topology from "../../Topology.ts"
+import * as Host from "../host.ts"
+import * as QueueState from "./queueState.ts"
+import { portOf } from "./state.ts"
+
+/** A port where packets arrive. */
+export interface Destination {
+  readonly device: Host.DeviceState
+  readonly port: Topology.Port
+}
+
+/** The port that an address is of, or none. */
+export const find = (
+  fabric: Host.FabricState,
+  device: Host.DeviceState,
+  address: AddressHandleAttributes.AddressHandleAttributes
+): Destination | undefined => {
+  const from = portOf(device, address.portNum)
+  if (from === undefined) return undefined
+  for (const host of fabric.hosts.values()) {
+    for (const device of host.devices) {
+      for (const port of device.description.ports) {
+        if (port.linkLayer === from.linkLayer && port.state === "active" && answersTo(port, address)) {
+          return { device, port }
+        }
+      }
+    }
+  }
+  return undefined
+}
+
+/** Whether packets get from a port to another one. */
+export const isOpen = (device: Host.DeviceState, portNum: number, to: Destination): boolean => {
+  if (!to.device.plugged) return false
+  // rxe never asks the link for what it sends to itself.
+  if (to.device === device && device.description.provider === "rxe") return true
+  return isUp(device, portNum) && isUp(to.device, to.port.number)
+}
+
+export const isUp = (device: Host.DeviceState, portNum: number): boolean =>
+  !device.linksDown.has(portNum) &&
+  device.description.ports.some((port) => port.number === portNum && port.state === "active")
+
+/** Where a connected queue pair sends to. */
+export const destinationOf = (self: QueueState.QueuePairObject): Destination | undefined => {
+  const { ahAttr } = self.attributes
+  if (self.routed?.attributes !== self.attributes) {
+    const to = ahAttr && find(self.verbs.fabric, self.device, ahAttr)
+    self.routed = { attributes: self.attributes, to }
+  }
+  return self.routed.to
+}
+
+/** The queue pair that a connected one talks to, if that one can hear it now. */
+export const peerOf = (self: QueueState.QueuePairObject): QueueState.QueuePairObject | undefined => {
+  const { ahAttr, destQpNum } = self.attributes
+  const to = destinationOf(self)
+  if (ahAttr === undefined || destQpNum === undefined || to === undefined) return undefined
+  if (!isOpen(self.device, ahAttr.portNum, to)) return undefined
+  const peer = QueueState.of(to.device).pairs.get(destQpNum)
+  return peer !== undefined && peer.qpType === counterparts[self.qpType] && hears.has(peer.state) ? peer : undefined
+}
+
+export const hears: ReadonlySet<string> = new Set(["rtr", "rts", "sqd", "sqe"])
+
+// -----------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------
+
+const counterparts: { readonly [type: string]: string } = { rc: "rc", uc: "uc", xrcSend: "xrcRecv", xrcRecv: "xrcSend" }
+
+const answersTo = (
+  port: Topology.Port,
+  { dlid, grh }: AddressHandleAttributes.AddressHandleAttributes
+): boolean => {
+  if (port.linkLayer === "infiniband" && dlid !== 0) return (dlid >> port.lmc) === (port.lid >> port.lmc)
+  return grh !== undefined && Host.gidsOf(port).some((row) => Gid.Equivalence(row.gid, grh.dgid))
+}
