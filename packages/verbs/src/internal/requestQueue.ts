@@ -51,6 +51,9 @@ const places = 2 ** 24
 
 const queues = new Map<number, RequestQueue>()
 
+/** That of the completion before, which mostly is that of the next one too. It has another base once it is dropped. */
+let lastEnded: RequestQueue | undefined
+
 const halves = new DataView(new ArrayBuffer(8))
 
 // 0 is the queue of those who post through the seam, with numbers of their own.
@@ -105,9 +108,11 @@ export const end = (wrId: bigint): { readonly queue: RequestQueue; readonly unde
   // In halves: a number from a bigint, and its remainder, cost more than all of the rest.
   halves.setBigUint64(0, wrId, true)
   const low = halves.getUint32(0, true)
-  const queue = queues.get(halves.getUint32(4, true) * 0x100 + (low >>> 24))
-  if (queue === undefined) return undefined
   const at = low & 0xff_ffff
+  const base = halves.getUint32(4, true) * 0x1_0000_0000 + (low - at)
+  if (lastEnded?.base !== base) lastEnded = queues.get(base / places)
+  const queue = lastEnded
+  if (queue === undefined) return undefined
   const underWay = queue.places[at]?.underWay
   if (underWay === undefined) return undefined
   if (queue.isOrdered) {
