@@ -55,7 +55,15 @@ export const make = (
 /** `enum ibv_wc_flags`. */
 export const withGrh = 1
 export const withImm = 2
+export const withIpCsumOk = 4
 export const withInv = 8
+
+/** Says what immediate data came with a message. */
+export const addImm = (completed: Completed, immData: number | undefined): void => {
+  if (immData === undefined) return
+  completed.wcFlags |= withImm
+  completed.immData = immData
+}
 
 /** Puts a completion into a queue, as a device does; `false` when there was no room for it. */
 export const complete = (
@@ -90,9 +98,13 @@ export const take = (queue: CompletionQueueState): Completed | undefined => {
   return next
 }
 
-/** Forgets the completions of a queue pair that were not polled. */
+/** Forgets the completions of a queue pair that were not polled; their places in a shared ring are free then. */
 export const forget = (queue: CompletionQueueState | undefined, qpNum: number): void =>
-  queue?.completions.retain((completed) => completed.qpNum !== qpNum)
+  queue?.completions.retain((completed) => {
+    const isOther = completed.qpNum !== qpNum
+    if (!isOther && completed.ring !== undefined) completed.ring.used -= completed.frees
+    return isOther
+  })
 
 /** What a plain poll tells. */
 export const plain = (completed: Completed): WorkCompletion.WorkCompletion => {
