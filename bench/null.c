@@ -1,6 +1,7 @@
 /*
  * The null provider: stands in for libibverbs, with a device whose calls return at once, so that what is measured is what
- * stands before them. Posted sends that are signaled complete at the next poll, receives never.
+ * stands before them. Posted sends that are signaled complete at the next poll, or so many later as `null_delay` was
+ * told; receives never.
  *
  * Load it in place of libibverbs.so.1, or before it by LD_PRELOAD. Not thread safe.
  */
@@ -17,6 +18,7 @@
 struct null_cq {
   struct ibv_cq cq;
   uint32_t mask, head, tail;
+  int polls; /* since the first of what is in the ring was posted */
   struct done {
     uint64_t wr_id;
     uint32_t qp_num;
@@ -64,9 +66,16 @@ static int post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv
   return 0;
 }
 
+static int delay;
+
+void null_delay(int polls) {
+  delay = polls;
+}
+
 static int poll_cq(struct ibv_cq *of, int max, struct ibv_wc *wc) {
   struct null_cq *cq = (struct null_cq *)of;
   int count = 0;
+  if (cq->tail == cq->head || cq->polls++ < delay) return 0;
   for (; count < max && cq->tail != cq->head; count++, wc++) {
     const struct done *done = &cq->ring[cq->tail++ & cq->mask];
     memset(wc, 0, sizeof *wc);
@@ -75,6 +84,7 @@ static int poll_cq(struct ibv_cq *of, int max, struct ibv_wc *wc) {
     wc->opcode = done->opcode;
     wc->qp_num = done->qp_num;
   }
+  if (cq->tail == cq->head) cq->polls = 0;
   return count;
 }
 

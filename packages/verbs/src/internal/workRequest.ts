@@ -198,8 +198,9 @@ const piecesEncoder = (call: string, owner: Owner, max: number): EncodePieces =>
       ensureOnDevice(call, owner, region)
       ensured = region
     }
+    const { bytes } = region
     // Most have bytes, and a number from a bigint costs more than all of the rest.
-    const size = region.bytes.length === 0 ? Number(region.length) : region.bytes.length
+    const size = bytes.length === 0 ? Number(region.length) : bytes.length
     const { length = size - offset } = piece
     ensureUnsigned(call, "length", length)
     if (!Number.isInteger(offset) || offset < 0 || offset + length > size) {
