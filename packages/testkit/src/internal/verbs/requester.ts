@@ -14,9 +14,11 @@ type Status = WorkCompletionStatus.WorkCompletionStatus
 /** Sends what was posted, until something has to be waited for. A doorbell does this. */
 export const run = (self: QueuePairObject): void =>
   self.verbs.fabric.work.run(() => {
+    const { sends, state } = self
+    if (!sends.isLost || state !== "rts" || hearerOf(self) === undefined) return send(self, false)
     // The peer misses what it did not hear as soon as it hears something behind it.
-    if (self.sends.isLost && self.state === "rts" && hearerOf(self) !== undefined) return again(self)
-    send(self, false)
+    sends.waits?.()
+    again(self)
   })
 
 /** Raises the event of a drained queue, if one is due. */
@@ -128,7 +130,6 @@ const stall = (self: QueuePairObject): "waits" => {
 }
 
 const again = (self: QueuePairObject): void => {
-  self.sends.waits?.()
   self.sends.waits = undefined
   self.sends.isLost = false
   self.verbs.fabric.work.run(() => send(self, true))

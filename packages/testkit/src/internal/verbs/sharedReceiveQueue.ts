@@ -100,6 +100,7 @@ export const make = (state: VerbsState): SharedReceiveQueues => {
           queue.device.srqs--
           QueueState.of(queue.device).sharedReceiveQueues.delete(queue.number)
           for (const part of queue.parts) part.users--
+          QueuePairError.wake(queue.receives)
         })
       }),
     modifySrq: (srq, { maxWr, srqLimit }) =>
