@@ -51,7 +51,7 @@ export const poll = (
   for (;;) {
     const polled = dataPath.pollCq(cq, max)
     if (polled.error !== undefined) return polled
-    const completions = polled.completions.filter(isForPoller)
+    const completions = forPoller(polled.completions)
     if (completions.length > 0 || polled.completions.length < max) return { completions, error: undefined }
   }
 }
@@ -141,6 +141,19 @@ const atOnce = 32
 
 const notPolled = (cause: Cause.Cause<unknown>): VerbsError =>
   refused("ibv_poll_cq", "EIO", `The completion queue cannot be polled: ${Cause.pretty(cause)}`)
+
+/** Mostly all are: then nothing is copied. */
+const forPoller = (
+  completions: ReadonlyArray<WorkCompletion.WorkCompletion>
+): ReadonlyArray<WorkCompletion.WorkCompletion> => {
+  let some: Array<WorkCompletion.WorkCompletion> | undefined
+  for (let index = 0; index < completions.length; index++) {
+    const completion = completions[index]!
+    if (!isForPoller(completion)) some ??= completions.slice(0, index)
+    else if (some !== undefined) some.push(completion)
+  }
+  return some ?? completions
+}
 
 /** Of those who post through the seam, with numbers of their own. */
 const foreign: Pick<RequestQueue.RequestQueue, "undelivered"> = { undelivered: 0 }
