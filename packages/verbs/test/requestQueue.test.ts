@@ -84,23 +84,20 @@ describe("a queue of requests", () => {
         assert.deepStrictEqual(RequestQueue.end(others), { queue: other, underWay: 2n })
       })
 
-      it("tells those who wait for room once, at a completion and when nothing more will come", () => {
-        const queue = RequestQueue.make(1, isOrdered)
-        for (
-          const [event, isTold] of [
-            [() => RequestQueue.end(begin(queue, 1n)), true],
-            [() => RequestQueue.end(0n), false],
-            [() => RequestQueue.drop(queue), true],
-            [() => RequestQueue.close(queue), true]
-          ] as const
-        ) {
-          let told = 0
-          queue.waiting.add(() => told++)
-          event()
-          event()
-          assert.strictEqual(told, isTold ? 1 : 0)
-          queue.waiting.clear()
-        }
+      it("tells as many as there is room for, and all when nothing more will come", () => {
+        const queue = RequestQueue.make(2, isOrdered)
+        const told: Array<string> = []
+        for (const name of ["first", "second", "third"]) queue.waiting.add(() => told.push(name))
+        const [number] = [begin(queue, 1n), begin(queue, 2n)]
+        RequestQueue.tellWaiting(queue)
+        assert.deepStrictEqual(told, [])
+        RequestQueue.end(number)
+        RequestQueue.tellWaiting(queue)
+        assert.deepStrictEqual(told.splice(0), ["first"])
+        RequestQueue.drop(queue)
+        assert.deepStrictEqual(told.splice(0), ["first", "second"])
+        RequestQueue.close(queue)
+        assert.includeMembers(told, ["first", "second", "third"])
       })
 
       it("numbers that were never given are foreign: those of who posts through the seam", () => {
