@@ -16,6 +16,7 @@ import * as CompletionCounter from "./verbs/CompletionCounter.ts"
 import * as CompletionQueue from "./verbs/CompletionQueue.ts"
 import * as ConnectedMessages from "./verbs/ConnectedMessages.ts"
 import * as Counters from "./verbs/Counters.ts"
+import * as CrossedTypes from "./verbs/CrossedTypes.ts"
 import * as DeviceContext from "./verbs/DeviceContext.ts"
 import * as DeviceList from "./verbs/DeviceList.ts"
 import * as DeviceMemory from "./verbs/DeviceMemory.ts"
@@ -121,6 +122,7 @@ export const suites = {
   BatchWindows,
   MemoryTraffic,
   WindowInvalidation,
+  CrossedTypes,
   WorkQueue,
   RwqIndTable,
   Flow,
