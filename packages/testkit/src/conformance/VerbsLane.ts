@@ -7,6 +7,7 @@ import type * as AddressHandleAttributes from "@effect-rdma/verbs/AddressHandleA
 import type * as CompletionQueue from "@effect-rdma/verbs/CompletionQueue"
 import type * as ExtendedDeviceAttributes from "@effect-rdma/verbs/ExtendedDeviceAttributes"
 import type * as Verbs from "@effect-rdma/verbs/Verbs"
+import type * as WorkCompletionStatus from "@effect-rdma/verbs/WorkCompletionStatus"
 import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type * as Lane from "./Lane.ts"
@@ -41,6 +42,8 @@ export interface VerbsLane<Others = never> extends Lane.Lane<Verbs.Verbs | Other
   readonly rateLimit: number | undefined
   /** How the deregistration of a region with a window on it is refused. */
   readonly boundRegion: "EBUSY" | "EINVAL"
+  /** The statuses by which one provider tells what another tells by others. */
+  readonly statuses: Statuses
   /** Puts a completion into a queue: a request that is flushed, with this `wrId`. */
   readonly flush: (
     queue: CompletionQueue.CompletionQueue,
@@ -51,6 +54,25 @@ export interface VerbsLane<Others = never> extends Lane.Lane<Verbs.Verbs | Other
   /** Takes the port of the device down and up again, with an event for each; `undefined` where nobody can. */
   readonly bouncePort: Effect.Effect<void, never, Others> | undefined
 }
+
+/**
+ * How requests end that cannot be carried out, where providers differ.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Statuses {
+  /** A message from memory under a key that does not fit. */
+  readonly sendKey: "locProtErr" | "locQpOpErr"
+  /** A message that is longer than its receive. */
+  readonly shortReceive: { readonly sender: Status; readonly receiver: Status }
+  /** A message whose receive has a key that does not fit, or is not in its region. */
+  readonly receiveKey: { readonly sender: Status; readonly receiver: Status }
+  /** A key that is of nothing that can be invalidated here. */
+  readonly localInv: Status
+}
+
+type Status = WorkCompletionStatus.WorkCompletionStatus
 
 /**
  * The IPv4 side of an Ethernet port.
@@ -72,6 +94,7 @@ export interface RoceFacts {
  * What one library, provider or kernel has or does, and another does not:
  *
  * - `blocksLoopback`: the create flag that keeps a queue pair's own multicast away
+ * - `checkedAtomics`: the library refuses atomic operations at an address that is no multiple of eight, or with less room
  * - `checkedAddresses`: the kernel makes the address handles, and so checks them
  * - `clock`: a program can read the device's clock
  * - `completionCounters`, `deviceMemory`, `ece`, `flowActions`, `nullRegions`, `rawPackets`, `tagMatching`, `xrc`: objects
@@ -86,8 +109,11 @@ export interface RoceFacts {
  * - `rereg`: a region can be changed in place
  * - `resizableSrq`: the room of a shared receive queue can be changed
  * - `steering`: work queues, the spreading of packets over them, flows and counters
+ * - `tellsInvalidation`: a receive tells which key its message invalidated
  * - `threadDomains`: `ibv_alloc_td` and `ibv_alloc_parent_domain`
  * - `timestamps`: extended completion queues report timestamps, VLANs, flow tags and tag matching
+ * - `wholeBatches`: inline data of a batch arrives, and pieces of different lengths do
+ * - `windowBounds`: what peers reach by a window is bounded by the window, and not by its region alone
  *
  * @category models
  * @since 0.1.0
@@ -95,6 +121,7 @@ export interface RoceFacts {
 export type Feature =
   | "blocksLoopback"
   | "checkedAddresses"
+  | "checkedAtomics"
   | "clock"
   | "completionCounters"
   | "deviceMemory"
@@ -113,6 +140,9 @@ export type Feature =
   | "resizableSrq"
   | "steering"
   | "tagMatching"
+  | "tellsInvalidation"
   | "threadDomains"
   | "timestamps"
+  | "wholeBatches"
+  | "windowBounds"
   | "xrc"

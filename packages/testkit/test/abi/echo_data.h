@@ -44,7 +44,10 @@ static void report_send(const struct ibv_qp *qp, const struct ibv_send_wr *wr) {
     U64("swap", wr->wr.atomic.swap);
     break;
   case IBV_WR_BIND_MW:
+    // A provider refuses a bind with immediate data, and tells the device the key that the window has in its struct.
+    bytes("imm_data", &wr->imm_data, 4);
     ADDRESS("mw", wr->bind_mw.mw);
+    NUMBER(wr, bind_mw.mw->rkey);
     NUMBER(wr, bind_mw.rkey);
     ADDRESS("mr", wr->bind_mw.bind_info.mr);
     U64("addr", wr->bind_mw.bind_info.addr);

@@ -24,9 +24,15 @@ const rxe = {
   group: { gid: "ff0e::ffff:e001:203", mlid: 0 },
   emptyGidIndex: 2,
   roce: { ...roce, peerMac: [0x02, 0x00, 0x00, 0x00, 0x00, 0x02] },
-  features: new Set<VerbsLane.Feature>(["checkedAddresses", "noRemoteKey", "resizableSrq"]),
+  features: new Set<VerbsLane.Feature>(["checkedAddresses", "checkedAtomics", "noRemoteKey", "resizableSrq"]),
   extended: rxeExtended,
   boundRegion: "EINVAL",
+  statuses: {
+    sendKey: "locQpOpErr",
+    shortReceive: { sender: "remOpErr", receiver: "locQpOpErr" },
+    receiveKey: { sender: "remOpErr", receiver: "locQpOpErr" },
+    localInv: "locQpOpErr"
+  },
   portSpeed: undefined,
   rateLimit: undefined
 } as const
@@ -130,8 +136,11 @@ const mlx5Features: ReadonlyArray<VerbsLane.Feature> = [
   "rereg",
   "steering",
   "tagMatching",
+  "tellsInvalidation",
   "threadDomains",
   "timestamps",
+  "wholeBatches",
+  "windowBounds",
   "xrc"
 ]
 
@@ -147,6 +156,12 @@ export const verbsOnInfiniBandFabric: VerbsLane.VerbsLane<FabricServices> = {
   roce: undefined,
   features: new Set(mlx5Features),
   boundRegion: "EBUSY",
+  statuses: {
+    sendKey: "locProtErr",
+    shortReceive: { sender: "remInvReqErr", receiver: "locLenErr" },
+    receiveKey: { sender: "remOpErr", receiver: "locProtErr" },
+    localInv: "mwBindErr"
+  },
   portSpeed: 2000n,
   rateLimit: 100_000
 }

@@ -42,7 +42,7 @@ export const send = (
   const { count, error } = dataPath.postSend(qp, native)
   for (let index = 0; index < count; index++) {
     const request = requests[index]!
-    if (request.opcode === "bindMw") WindowBinding.bound(request.bind)
+    if (request.opcode === "bindMw") WindowBinding.bound(self, request.bind)
   }
   if (error !== undefined) undoFrom(work.sends, native, count)
   return error

@@ -106,7 +106,11 @@ export const writeSends = (room: Room, requests: ReadonlyArray<DataPath.SendRequ
       view.setUint32(at + udRemoteQkey, request.ud.remoteQkey, true)
     }
     if (request.remoteSrqn !== undefined) view.setUint32(at + remoteSrqn, request.remoteSrqn, true)
-    if (request.bind !== undefined) writeBind(view, at, request.bind)
+    if (request.bind !== undefined) {
+      // rxe refuses a bind with immediate data, and the room has what was there before.
+      view.setUint32(at + immData, 0)
+      writeBind(view, at, request.bind)
+    }
     if (request.tso !== undefined) {
       const { header, mss } = request.tso
       room.bytes().set(header, free)

@@ -64,7 +64,8 @@ export interface Datagram {
 }
 
 /**
- * What a window of type 2 is bound to, and the key that it has then: `bind_mw`.
+ * What a window of type 2 is bound to, and the key that it has then: `bind_mw`. The struct of the window has that key once
+ * the bind was posted, which libibverbs leaves to the program.
  *
  * @category models
  * @since 0.1.0

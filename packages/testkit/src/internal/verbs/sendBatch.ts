@@ -79,7 +79,9 @@ export const run = (
   if (isTooMuch) return fail(call, isRxe ? "ENOSPC" : "ENOMEM")
   for (const request of requests) Posting.push(object, request)
   const refused = Posting.ring(object)
-  return refused === undefined ? Effect.void : fail(call, refused)
+  if (refused !== undefined) return fail(call, refused)
+  Posting.noteKeys(object, requests)
+  return Effect.void
 }
 
 // -----------------------------------------------------------------------------
