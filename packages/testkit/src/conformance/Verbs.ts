@@ -7,8 +7,13 @@ import * as AddressHandle from "./verbs/AddressHandle.ts"
 import * as AsyncEvents from "./verbs/AsyncEvents.ts"
 import * as CompletionChannel from "./verbs/CompletionChannel.ts"
 import * as CompletionCounter from "./verbs/CompletionCounter.ts"
+import * as CompletionEvents from "./verbs/CompletionEvents.ts"
+import * as CompletionPolling from "./verbs/CompletionPolling.ts"
 import * as CompletionQueue from "./verbs/CompletionQueue.ts"
+import * as CompletionWaiting from "./verbs/CompletionWaiting.ts"
 import * as Counters from "./verbs/Counters.ts"
+import * as DatagramPeers from "./verbs/DatagramPeers.ts"
+import * as Datagrams from "./verbs/Datagrams.ts"
 import * as DeviceContext from "./verbs/DeviceContext.ts"
 import * as DeviceList from "./verbs/DeviceList.ts"
 import * as DeviceMemory from "./verbs/DeviceMemory.ts"
@@ -16,6 +21,7 @@ import * as DmaMemory from "./verbs/DmaMemory.ts"
 import * as EthernetResolution from "./verbs/EthernetResolution.ts"
 import * as ExtendedCompletionQueue from "./verbs/ExtendedCompletionQueue.ts"
 import * as ExtendedDevice from "./verbs/ExtendedDevice.ts"
+import * as ExtendedPolling from "./verbs/ExtendedPolling.ts"
 import * as Flow from "./verbs/Flow.ts"
 import * as FlowAction from "./verbs/FlowAction.ts"
 import * as Import from "./verbs/Import.ts"
@@ -25,6 +31,7 @@ import * as MemoryRegion from "./verbs/MemoryRegion.ts"
 import * as MemoryReregistration from "./verbs/MemoryReregistration.ts"
 import * as MemoryWindow from "./verbs/MemoryWindow.ts"
 import * as MulticastAttachment from "./verbs/MulticastAttachment.ts"
+import * as MulticastTraffic from "./verbs/MulticastTraffic.ts"
 import * as ParentDomain from "./verbs/ParentDomain.ts"
 import * as Port from "./verbs/Port.ts"
 import * as PortSpeed from "./verbs/PortSpeed.ts"
@@ -40,6 +47,7 @@ import * as ResourceDomain from "./verbs/ResourceDomain.ts"
 import * as RwqIndTable from "./verbs/RwqIndTable.ts"
 import * as SendBatch from "./verbs/SendBatch.ts"
 import * as SharedReceiveQueue from "./verbs/SharedReceiveQueue.ts"
+import * as SharedReceives from "./verbs/SharedReceives.ts"
 import * as WorkQueue from "./verbs/WorkQueue.ts"
 import * as XrcDomain from "./verbs/XrcDomain.ts"
 import type * as VerbsLane from "./VerbsLane.ts"
@@ -90,6 +98,14 @@ export const suites = {
   Flow,
   FlowAction,
   Counters,
+  Datagrams,
+  DatagramPeers,
+  MulticastTraffic,
+  SharedReceives,
+  CompletionPolling,
+  ExtendedPolling,
+  CompletionEvents,
+  CompletionWaiting,
   AsyncEvents
 } as const
 

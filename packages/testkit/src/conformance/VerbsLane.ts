@@ -7,6 +7,7 @@ import type * as AddressHandleAttributes from "@effect-rdma/verbs/AddressHandleA
 import type * as CompletionQueue from "@effect-rdma/verbs/CompletionQueue"
 import type * as ExtendedDeviceAttributes from "@effect-rdma/verbs/ExtendedDeviceAttributes"
 import type * as Verbs from "@effect-rdma/verbs/Verbs"
+import type * as WorkCompletionStatus from "@effect-rdma/verbs/WorkCompletionStatus"
 import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type * as Lane from "./Lane.ts"
@@ -27,6 +28,12 @@ export interface VerbsLane<Others = never> extends Lane.Lane<Verbs.Verbs | Other
   readonly loop: AddressHandleAttributes.Input
   /** A multicast group. */
   readonly group: { readonly gid: string; readonly mlid: number }
+  /** A multicast group that the port hears, and the way to it. */
+  readonly multicast: {
+    readonly group: { readonly gid: string; readonly mlid: number }
+    readonly address: AddressHandleAttributes.Input
+  }
+  readonly ways: Ways
   /** An index of the GID table of the port with nothing at it. */
   readonly emptyGidIndex: number
   /** What is known of an Ethernet port with an IPv4 address; `undefined` for InfiniBand. */
@@ -50,6 +57,36 @@ export interface VerbsLane<Others = never> extends Lane.Lane<Verbs.Verbs | Other
   readonly changeGids: Effect.Effect<void, never, Others> | undefined
   /** Takes the port of the device down and up again, with an event for each; `undefined` where nobody can. */
   readonly bouncePort: Effect.Effect<void, never, Others> | undefined
+}
+
+/**
+ * How messages end that cannot arrive, where one provider differs from another.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Ways {
+  /** The send of a datagram that is longer than the MTU. */
+  readonly longDatagram: WorkCompletionStatus.WorkCompletionStatus
+  /** The receive that a datagram is too long for. */
+  readonly shortDatagramReceive: WorkCompletionStatus.WorkCompletionStatus
+  /** The send of a datagram by an address handle of another domain. */
+  readonly foreignAddressHandle: WorkCompletionStatus.WorkCompletionStatus
+  /** A message of a connection that its receive is too small for. */
+  readonly shortReceive: Refusal
+  /** A message of a connection whose receive is in a region of another domain. */
+  readonly foreignReceive: Refusal
+}
+
+/**
+ * The ends of a message that the receiver refused.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Refusal {
+  readonly send: WorkCompletionStatus.WorkCompletionStatus
+  readonly receive: WorkCompletionStatus.WorkCompletionStatus
 }
 
 /**
@@ -77,12 +114,14 @@ export interface RoceFacts {
  * - `completionCounters`, `deviceMemory`, `ece`, `flowActions`, `nullRegions`, `rawPackets`, `tagMatching`, `xrc`: objects
  *   and options by these names
  * - `experimental`: the library has `ibv_exp_create_res_domain`
+ * - `failureEvents`: a completion that failed gives the event of a solicited one
  * - `ignoreOverrun`: the device can be told not to watch a completion queue for an overrun
  * - `imports`: objects of another context can be imported
  * - `moderation`: `ibv_modify_cq`
  * - `newerMemory`: what came after rdma-core 44: DMA handles, buffers and exports
  * - `noRemoteKey`: a region that no peer may touch has the remote key 0
  * - `onDemand`: pages can be brought in on demand
+ * - `queuePairEvents`: the device tells that a peer talks to a queue pair, of its last receive, and of access errors
  * - `rereg`: a region can be changed in place
  * - `resizableSrq`: the room of a shared receive queue can be changed
  * - `steering`: work queues, the spreading of packets over them, flows and counters
@@ -100,6 +139,7 @@ export type Feature =
   | "deviceMemory"
   | "ece"
   | "experimental"
+  | "failureEvents"
   | "flowActions"
   | "ignoreOverrun"
   | "imports"
@@ -108,6 +148,7 @@ export type Feature =
   | "noRemoteKey"
   | "nullRegions"
   | "onDemand"
+  | "queuePairEvents"
   | "rawPackets"
   | "rereg"
   | "resizableSrq"

@@ -24,6 +24,8 @@ export const send = (
   const isRxe = device.description.provider === "rxe"
   const to = request.ud && verbs.addressHandles.find(request.ud.ah)
   if (request.ud === undefined || to === undefined) return isRxe ? "locQpOpErr" : "success"
+  // rxe looks whose the handle is.
+  if (isRxe && to.domain !== self.domain) return "locQpOpErr"
   const { attributes } = to
   const port = portOf(device, attributes.portNum)
   if (port === undefined) return "success"
@@ -76,8 +78,11 @@ const headerOf = (
   const port = portOf(device, portNum)
   const source = grh && port && Host.gidsOf(port).find((row) => row.index === grh.sgidIndex)
   if (grh === undefined || source === undefined) return undefined
-  const { dgid, flowLabel, hopLimit, trafficClass } = grh
+  const { dgid, flowLabel, trafficClass } = grh
   const sgid = source.gid
+  const isRouted = source.type === "roceV2"
+  // The kernel takes that of the route.
+  const hopLimit = isRouted && !Address.isMulticast(dgid) ? 64 : grh.hopLimit
   if (source.type === "roceV2" && Gid.isIpv4Mapped(sgid)) {
     return RoutingHeader.toBytes({
       _tag: "Ipv4",
@@ -88,7 +93,6 @@ const headerOf = (
       dgid
     })
   }
-  const isRouted = source.type === "roceV2"
   return RoutingHeader.toBytes({
     _tag: "Global",
     trafficClass,
@@ -114,19 +118,13 @@ const receive = (self: QueuePairObject, from: QueuePairObject, message: Message)
   if (inbox === undefined || receive === undefined) return
   const isRxe = device.description.provider === "rxe"
   const isTooLong = headerBytes + bytes.length > MemoryAccess.lengthOf(receive.sgList)
-  // On rxe it stays for the next one, unless it is a shared one.
-  if (isTooLong && isRxe && inbox.srq === undefined) return
   Responder.takeReceive(self, inbox)
   const problem = isTooLong
     ? "room"
     : (header && MemoryAccess.scatter(device, inbox.domain, receive.sgList, header)) ??
       MemoryAccess.scatter(device, inbox.domain, receive.sgList, bytes, headerBytes)
   if (problem !== undefined) {
-    const status = isRxe
-      ? problem === "room" ? "remInvReqErr" : "locQpOpErr"
-      : problem === "room"
-      ? "locLenErr"
-      : "locProtErr"
+    const status = isRxe ? "locQpOpErr" : problem === "room" ? "locLenErr" : "locProtErr"
     QueuePairError.completeReceive(
       self,
       inbox.queue,
@@ -134,7 +132,7 @@ const receive = (self: QueuePairObject, from: QueuePairObject, message: Message)
       Store.make(receive.wrId, status, self.qpNum),
       true
     )
-    if (problem !== "room" || !isRxe) Responder.breakLater(self)
+    Responder.breakLater(self)
     return
   }
   const completed = Store.make(receive.wrId, "success", self.qpNum)
