@@ -108,6 +108,12 @@ export class Fabric extends Context.Service<Fabric, {
    */
   readonly unplug: (host: string, device: string) => Effect.Effect<void>
   /**
+   * Plugs the cable of a port in or pulls it out. Every context of the device gets the event of the port (`portActive` or
+   * `portErr`), its state is then what `ibv_query_port` tells, and nothing gets through a port that is down: peers retry
+   * until they give up. Dies with `FabricMisuse` when there is no such port.
+   */
+  readonly setLink: (host: string, device: string, portNum: number, link: "up" | "down") => Effect.Effect<void>
+  /**
    * Raises an asynchronous event: of a port or the device on every context of it, of a queue on the context that it was
    * made on. Dies with `FabricMisuse` when there is no such device or queue.
    */
@@ -224,6 +230,22 @@ export const make = Effect.fn("Fabric.make")(function*(
       Effect.sync(() => {
         for (const react of hostOf("Fabric.complete", hosts, name).onCompletion) react(queue, completion)
       }),
+    setLink: (name, deviceName, portNum, link) =>
+      Effect.sync(() => {
+        const call = "Fabric.setLink"
+        const host = hostOf(call, hosts, name)
+        const device = deviceOf(call, host, deviceName)
+        const ports = Array.from(device.description.ports)
+        const index = ports.findIndex((port) => port.number === portNum)
+        const before = ports[index]
+        if (before === undefined) {
+          throw new FabricMisuse({ call, problem: `${deviceName} of ${name} has no port ${portNum}` })
+        }
+        const { event, port } = linkStates[link]
+        ports[index] = { ...before, ...port }
+        device.description = { ...device.description, ports }
+        for (const react of host.onAsyncEvent) react(device, { _tag: "Port", event, portNum })
+      }),
     unplug: (name, deviceName) =>
       Effect.sync(() => {
         const host = hostOf("Fabric.unplug", hosts, name)
@@ -245,6 +267,11 @@ const decode = Schema.decodeEffect(Topology.Topology)
 const firstAddress = 0x7f10_0000_0000n
 
 const logged = 10_000
+
+const linkStates = {
+  up: { event: "portActive", port: { state: "active", physState: "linkUp" } },
+  down: { event: "portErr", port: { state: "down", physState: "polling" } }
+} as const
 
 interface LoggedCall extends NativeCall {
   returned: bigint | undefined

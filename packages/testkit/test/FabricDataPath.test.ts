@@ -1,12 +1,8 @@
 /** Messages between two hosts of the fabric: what moves, and what is told of it. */
-import { Fabric, LeakCheck } from "@effect-rdma/testkit"
 import { QueuePair } from "@effect-rdma/verbs"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, type Scope } from "effect"
-import { connected, devices, request, text, textAt } from "./dataPath.ts"
-
-const run = (program: Effect.Effect<void, unknown, Fabric.Fabric | Fabric.Seams | Scope.Scope>) =>
-  LeakCheck.check(program).pipe(Effect.provide(Fabric.layer))
+import { Effect } from "effect"
+import { connected, devices, request, run, text, textAt } from "./dataPath.ts"
 
 for (const device of devices) {
   describe(`the data path of ${device}`, () => {

@@ -1,6 +1,6 @@
 /** Two ends of a connection on the seam, for the tests of the data path. */
 import { NativeMemory, Resource } from "@effect-rdma/core"
-import { Fabric } from "@effect-rdma/testkit"
+import { Fabric, LeakCheck } from "@effect-rdma/testkit"
 import {
   type AccessFlags,
   CompletionQueue,
@@ -15,7 +15,10 @@ import {
 import type * as DataPath from "@effect-rdma/verbs/operations/DataPath"
 import type * as SendBatch from "@effect-rdma/verbs/operations/SendBatch"
 import { assert } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, type Scope } from "effect"
+
+export const run = (program: Effect.Effect<void, unknown, Fabric.Fabric | Fabric.Seams | Scope.Scope>) =>
+  LeakCheck.check(program).pipe(Effect.provide(Fabric.layer))
 
 export type Device = "rxe0" | "mlx5_0"
 export const devices = ["rxe0", "mlx5_0"] as const
@@ -71,6 +74,14 @@ export const side = Effect.fnUntraced(function*(device: Device, options: SideOpt
       const { completions } = dataPath.pollCq(Resource.raw(queue), 64)
       return completions.map(({ status, wrId }) => `${wrId} ${status}`)
     },
+    state: QueuePair.state(pair),
+    /** What the context has told since it was asked last. */
+    events: Effect.gen(function*() {
+      const seen: Array<string> = []
+      const next = context.verbs.getAsyncEvent(Resource.raw(context))
+      yield* Effect.forever(Effect.map(next, ({ event }) => seen.push(event))).pipe(Effect.ignore)
+      return seen
+    }),
     piece: (offset = 0, length = 8): SendBatch.Piece => ({
       addr: NativeMemory.addressOf(region.bytes) + BigInt(offset),
       length,
@@ -179,3 +190,7 @@ export const text = (value: string): Uint8Array => new TextEncoder().encode(valu
 
 export const textAt = ({ region }: Side, offset: number, length: number): string =>
   new TextDecoder().decode(region.bytes.subarray(offset, offset + length))
+
+/** How many were posted, and the errno that refused the next one. */
+export const outcome = ({ count, error }: DataPath.Posted): string =>
+  error === undefined ? `${count}` : `${count} ${error.reason._tag}`

@@ -250,7 +250,7 @@ export const pollExtended = (
 
 /**
  * Takes at most `max` completions, the oldest first, and none when there is none: `ibv_poll_cq(3)`. Does not block. All is
- * one step, so no interruption loses a completion. Those of requests that somebody awaits go there and are not among
+ * one step. Those of requests that somebody awaits go there and are not among
  * them. It works on extended queues too.
  *
  * Fails with the reason `UnknownErrno` when the provider cannot read the queue.
@@ -282,7 +282,7 @@ export const poll = (
 
 /**
  * Waits until there are completions, and takes at most `max`. It waits as the fiber's `WaitStrategy` says, and can be
- * interrupted at any time; no completion is lost then. Dies with `UseAfterRelease` when the queue is released.
+ * interrupted at any time: while it waits it has taken none. Dies with `UseAfterRelease` when the queue is released.
  *
  * Fails as {@link poll}, and with `EIO` when the device is gone.
  *

@@ -43,7 +43,7 @@ export const WaitStrategy = Context.Reference<WaitStrategy>("@effect-rdma/verbs/
 })
 
 /**
- * How long an awaited request that was interrupted may still take to complete. The device may use its memory until then,
+ * How long an awaited send that was interrupted may still take to complete. The device may use its memory until then,
  * so the interruption waits; after that the queue pair is moved to ERR, which flushes the request. It is time of the
  * system's clock, whatever `Clock` the program has. One second unless the fiber says otherwise.
  *

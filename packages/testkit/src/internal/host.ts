@@ -11,14 +11,13 @@ import type { WorkList } from "./workList.ts"
 /** A device of a running fabric. */
 export interface DeviceState {
   readonly name: string
-  readonly description: Topology.Device
+  /** With the ports as their links are now. */
+  description: Topology.Device
   /** The number that the kernel gave it. */
   readonly index: number
   /** What it answers to over Ethernet: the GIDs of its active ports. */
   readonly addresses: ReadonlyArray<PlacedGid>
   plugged: boolean
-  /** The ports whose link a test took down. */
-  readonly linksDown: Set<number>
   pds: number
   cqs: number
   ahs: number
@@ -73,7 +72,6 @@ export const make = (description: Topology.Host, addresses: { next: bigint }): H
           .filter((port) => port.linkLayer === "ethernet" && port.state === "active")
           .flatMap(gidsOf),
         plugged: true,
-        linksDown: new Set(),
         pds: 0,
         cqs: 0,
         ahs: 0,

@@ -37,6 +37,7 @@ export const send = (self: QueuePair.QueuePair, request: WorkRequest.SendRequest
     handles: () => Codec.handlesOf(request),
     ensure: () => Work.ensureSending("ibv_post_send", self),
     wrId: request.wrId ?? 0n,
+    hasGrace: true,
     post: (dataPath, whom) => Posting.send(self, dataPath, [signaled], () => whom)
   })
 }
@@ -50,6 +51,7 @@ export const receive = (self: QueuePair.QueuePair, request: WorkRequest.ReceiveR
     handles: () => Codec.handlesOf(request),
     ensure: () => {},
     wrId: request.wrId ?? 0n,
+    hasGrace: false,
     post: (dataPath, whom) => Posting.receive(self, dataPath, [request], () => whom)
   })
 
@@ -65,12 +67,17 @@ interface Request {
   /** Throws what is refused before there is any waiting. */
   readonly ensure: () => void
   readonly wrId: bigint
+  /** Whether it can be expected to complete soon. */
+  readonly hasGrace: boolean
   readonly post: (dataPath: DataPath.DataPath, whom: RequestQueue.Awaited) => VerbsError | undefined
 }
 
 /** A request under way, and how it ended. */
 interface Pending extends Waiter {
+  readonly hasGrace: boolean
   outcome: Outcome | undefined
+  /** Why nobody can see how it ends. */
+  failure: VerbsError | undefined
   readonly end: (outcome: Outcome) => void
 }
 
@@ -83,13 +90,16 @@ const whenPosted = (self: QueuePair.QueuePair, request: Request): Outcome =>
           orRefused(() => {
             // Others may have been quicker.
             if (!hasRoom(request)) return restore(whenPosted(self, request))
+            const { needing } = completionQueue.completions
             let isUrgent = false
             const held: Array<() => void> = []
             const giveBack = () => held.splice(0).forEach((give) => give())
             const pending: Pending = {
+              hasGrace: request.hasGrace,
               outcome: undefined,
+              failure: undefined,
               // Also when something that it holds is to be released.
-              isTold: () => isUrgent || pending.outcome !== undefined,
+              isTold: () => isUrgent || pending.outcome !== undefined || pending.failure !== undefined,
               wake: () => {},
               end: (outcome) => {
                 if (pending.outcome !== undefined) return
@@ -99,7 +109,10 @@ const whenPosted = (self: QueuePair.QueuePair, request: Request): Outcome =>
                 pending.wake()
               }
             }
-            const failed = (error: VerbsError): void => pending.end(Effect.fail(error))
+            const failed = (error: VerbsError): void => {
+              pending.failure = error
+              pending.wake()
+            }
             try {
               for (const handle of request.handles()) {
                 held.push(Resource.holdUnsafe(handle, () => {
@@ -118,9 +131,9 @@ const whenPosted = (self: QueuePair.QueuePair, request: Request): Outcome =>
             }
             // On quick devices it has ended by now.
             const error = Completions.sweep(completionQueue, dataPath)
-            if (error !== undefined) failed(error)
             if (pending.outcome !== undefined) return pending.outcome
-            completionQueue.completions.needing.add(failed)
+            needing.add(failed)
+            if (error !== undefined) failed(error)
             return Effect.andThen(Completions.drive(completionQueue), untilEnded(self, pending, restore))
           }))
     )
@@ -199,23 +212,35 @@ const untilEnded = (
   restore: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 ): Outcome =>
   restore(wait(pending)).pipe(
-    Effect.onInterrupt(() => flush(self, pending)),
-    Effect.andThen(Effect.suspend(() => pending.outcome ?? flush(self, pending)))
+    Effect.onInterrupt(() => stop(self, pending)),
+    Effect.andThen(Effect.suspend(() => pending.outcome ?? stop(self, pending)))
   )
 
-/** Ends a request that may not go on: it has the grace, then the queue pair is flushed. */
-const flush = (self: QueuePair.QueuePair, pending: Pending): Outcome =>
+/** Ends a request that may not go on, or that nobody sees the end of: flushed, or dropped by a reset. */
+const stop = (self: QueuePair.QueuePair, pending: Pending): Outcome =>
   Effect.gen(function*() {
-    const grace = yield* WaitStrategy.InterruptionGrace
-    yield* endedWithin(pending, Duration.toMillis(Duration.fromInputUnsafe(grace)))
-    if (pending.outcome === undefined) {
-      // One that is being released drops its requests.
-      yield* Effect.exit(Path.modify(self, { qpState: "err" }))
+    if (pending.failure === undefined && pending.hasGrace) {
+      const grace = yield* WaitStrategy.InterruptionGrace
+      yield* endedWithin(pending, Duration.toMillis(Duration.fromInputUnsafe(grace)))
+    }
+    if (pending.failure === undefined && pending.outcome === undefined) {
+      yield* moveTo(self, "err")
       yield* endedWithin(pending, flushMillis)
     }
-    pending.end(Effect.fail(refused("ibv_poll_cq", "ETIMEDOUT", "No completion came, not even of the flush")))
-    return yield* pending.outcome!
+    if (pending.outcome === undefined) {
+      const { failure } = pending
+      yield* moveTo(self, "reset")
+      const unseen: Outcome = Effect.fail(
+        failure ?? refused("ibv_poll_cq", "ETIMEDOUT", "Not even the flush completed")
+      )
+      pending.end(unseen)
+      return yield* failure === undefined ? pending.outcome ?? unseen : unseen
+    }
+    return yield* pending.outcome
   })
+
+// One that is being released drops its requests, and one whose device is gone has none.
+const moveTo = (self: QueuePair.QueuePair, qpState: "err" | "reset") => Effect.exit(Path.modify(self, { qpState }))
 
 /** How long a device may take to flush. */
 const flushMillis = 5000
@@ -223,10 +248,11 @@ const flushMillis = 5000
 // Not on the program's clock: what a test's clock never lets happen would keep memory from its owner for ever.
 const endedWithin = (pending: Pending, millis: number): Effect.Effect<void> =>
   Effect.callback((resume) => {
-    if (pending.outcome !== undefined) return resume(Effect.void)
+    const hasEnded = () => pending.outcome !== undefined || pending.failure !== undefined
+    if (hasEnded()) return resume(Effect.void)
     const timer = setTimeout(() => resume(Effect.void), millis)
     pending.wake = () => {
-      if (pending.outcome === undefined) return
+      if (!hasEnded()) return
       clearTimeout(timer)
       resume(Effect.void)
     }

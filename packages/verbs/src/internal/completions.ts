@@ -73,11 +73,11 @@ export const until = <A>(
       Effect.flatMap(WaitStrategy.WaitStrategy, (strategy) => {
         switch (strategy._tag) {
           case "spin":
-            return spin(dataPath, look, Duration.toMillis(Duration.fromInputUnsafe(strategy.slice)))
+            return spin(self, dataPath, look, Duration.toMillis(Duration.fromInputUnsafe(strategy.slice)))
           case "turn":
-            return turn(dataPath, look)
+            return turn(self, dataPath, look)
           case "channel":
-            return self.channel === undefined ? turn(dataPath, look) : sleep(self, self.channel, dataPath, look)
+            return self.channel === undefined ? turn(self, dataPath, look) : sleep(self, self.channel, dataPath, look)
         }
       }))
 
@@ -197,18 +197,45 @@ const plain = (
 
 type Look<A> = (dataPath: DataPath.DataPath) => Effect.Effect<A, VerbsError> | undefined
 
-const turn = <A>(dataPath: DataPath.DataPath, look: Look<A>): Effect.Effect<A, VerbsError> =>
-  Effect.flatMap(Effect.yieldNow, () => look(dataPath) ?? turn(dataPath, look))
+const turn = <A>(
+  self: CompletionQueue.CompletionQueue,
+  dataPath: DataPath.DataPath,
+  look: Look<A>
+): Effect.Effect<A, VerbsError> => lookAgain(self, Effect.andThen(Effect.yieldNow, Effect.sync(() => look(dataPath))))
 
-const spin = <A>(dataPath: DataPath.DataPath, look: Look<A>, millis: number): Effect.Effect<A, VerbsError> =>
-  Effect.suspend(() => {
+const spin = <A>(
+  self: CompletionQueue.CompletionQueue,
+  dataPath: DataPath.DataPath,
+  look: Look<A>,
+  millis: number
+): Effect.Effect<A, VerbsError> => {
+  const slice = Effect.sync(() => {
     const end = performance.now() + millis
-    do {
+    for (;;) {
       const found = look(dataPath)
-      if (found !== undefined) return found
-    } while (performance.now() < end)
-    return Effect.andThen(Effect.yieldNow, spin(dataPath, look, millis))
+      if (found !== undefined || performance.now() >= end) return found
+    }
   })
+  return lookAgain(self, Effect.tap(slice, (found) => found === undefined ? Effect.yieldNow : Effect.void))
+}
+
+/** Looks until something is found. An empty queue does not tell that its device is gone, so that is asked for at times. */
+const lookAgain = <A>(
+  self: CompletionQueue.CompletionQueue,
+  look: Effect.Effect<Effect.Effect<A, VerbsError> | undefined>
+): Effect.Effect<A, VerbsError> =>
+  Effect.suspend(() => {
+    let asked = performance.now()
+    const loop: Effect.Effect<A, VerbsError> = Effect.flatMap(look, (found) => {
+      if (found !== undefined) return found
+      if (performance.now() - asked < askMillis) return loop
+      asked = performance.now()
+      return Effect.andThen(Resource.use(self.context, self.context.verbs.queryDevice), loop)
+    })
+    return loop
+  })
+
+const askMillis = 100
 
 /**
  * Asks for an event, looks once more, since what came before it gives none, and sleeps. Who sleeps is known before the

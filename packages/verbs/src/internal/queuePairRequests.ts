@@ -183,7 +183,7 @@ export const localInv = (
 
 /**
  * Posts one receive and waits for its message, as {@link send}. A receive cannot be taken back: interrupting this flushes
- * the queue pair, after the grace. Where that is not what is meant, post receives and wait by `CompletionQueue.next` or
+ * the queue pair at once. Where that is not what is meant, post receives and wait by `CompletionQueue.next` or
  * `CompletionQueue.stream`, which can be interrupted freely.
  *
  * @category operations

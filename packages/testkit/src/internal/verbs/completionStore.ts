@@ -55,7 +55,15 @@ export const make = (
 /** `enum ibv_wc_flags`. */
 export const withGrh = 1
 export const withImm = 2
+export const withIpCsumOk = 4
 export const withInv = 8
+
+/** Says what immediate data came with a message. */
+export const addImm = (completed: Completed, immData: number | undefined): void => {
+  if (immData === undefined) return
+  completed.wcFlags |= withImm
+  completed.immData = immData
+}
 
 /** Puts a completion into a queue, as a device does; `false` when there was no room for it. */
 export const complete = (

@@ -31,9 +31,9 @@ export const make = ({ completionQueues, queuePairs, sharedReceiveQueues }: Verb
     },
     postSrqRecv: (srq, requests) => {
       const call = "ibv_post_srq_recv"
-      const { device, receives, ...room } = sharedReceiveQueues.get(call, srq)
-      const posted = Posting.receives(call, device, receives, room, requests)
-      QueuePairError.wake(receives)
+      const queue = sharedReceiveQueues.get(call, srq)
+      const posted = Posting.receives(call, queue.device, queue.receives, queue, requests)
+      QueuePairError.wake(queue.receives)
       return posted
     },
     pollCq: (cq, numEntries) => {

@@ -7,7 +7,6 @@ import * as Host from "../host.ts"
 import * as Address from "./address.ts"
 import * as Store from "./completionStore.ts"
 import * as MemoryAccess from "./memoryAccess.ts"
-import * as QueuePairError from "./queuePairError.ts"
 import * as QueueState from "./queueState.ts"
 import type { QueuePairObject } from "./queueState.ts"
 import * as Responder from "./responder.ts"
@@ -24,7 +23,6 @@ export const send = (
   const isRxe = device.description.provider === "rxe"
   const to = request.ud && verbs.addressHandles.find(request.ud.ah)
   if (request.ud === undefined || to === undefined) return isRxe ? "locQpOpErr" : "success"
-  // rxe looks whose the handle is.
   if (isRxe && to.domain !== self.domain) return "locQpOpErr"
   const { attributes } = to
   const port = portOf(device, attributes.portNum)
@@ -43,7 +41,9 @@ export const send = (
       const there = number === undefined ? undefined : portOf(object.device, number)
       if (there === undefined || there.linkLayer !== port.linkLayer) continue
       if (object === self && self.blocksOwnMulticast) continue
-      if (Route.isOpen(device, port.number, { device: object.device, port: there })) receive(object, self, message)
+      if (Route.isOpen(device, port.number, { device: object.device, portNum: there.number })) {
+        receive(object, self, message)
+      }
     }
     return "success"
   }
@@ -83,7 +83,7 @@ const headerOf = (
   const isRouted = source.type === "roceV2"
   // The kernel takes that of the route.
   const hopLimit = isRouted && !Address.isMulticast(dgid) ? 64 : grh.hopLimit
-  if (source.type === "roceV2" && Gid.isIpv4Mapped(sgid)) {
+  if (isRouted && Gid.isIpv4Mapped(sgid)) {
     return RoutingHeader.toBytes({
       _tag: "Ipv4",
       typeOfService: trafficClass,
@@ -118,31 +118,20 @@ const receive = (self: QueuePairObject, from: QueuePairObject, message: Message)
   if (inbox === undefined || receive === undefined) return
   const isRxe = device.description.provider === "rxe"
   const isTooLong = headerBytes + bytes.length > MemoryAccess.lengthOf(receive.sgList)
-  Responder.takeReceive(self, inbox)
   const problem = isTooLong
     ? "room"
     : (header && MemoryAccess.scatter(device, inbox.domain, receive.sgList, header)) ??
       MemoryAccess.scatter(device, inbox.domain, receive.sgList, bytes, headerBytes)
   if (problem !== undefined) {
-    const status = isRxe ? "locQpOpErr" : problem === "room" ? "locLenErr" : "locProtErr"
-    QueuePairError.completeReceive(
-      self,
-      inbox.queue,
-      inbox.receives,
-      Store.make(receive.wrId, status, self.qpNum),
-      true
-    )
-    Responder.breakLater(self)
-    return
+    Responder.failReceive(self, inbox, receive, isRxe ? "locQpOpErr" : isTooLong ? "locLenErr" : "locProtErr")
+    return Responder.breakLater(self)
   }
+  Responder.takeReceive(self, inbox)
   const completed = Store.make(receive.wrId, "success", self.qpNum)
   completed.byteLen = headerBytes + bytes.length
   completed.srcQp = from.qpNum
   if (header !== undefined) completed.wcFlags = Store.withGrh
-  if (request.immData !== undefined) {
-    completed.wcFlags |= Store.withImm
-    completed.immData = request.immData
-  }
+  Store.addImm(completed, request.immData)
   if (!isRxe) {
     completed.slid = message.slid
     completed.sl = message.sl

@@ -1,5 +1,6 @@
 import type * as Errno from "@effect-rdma/core/Errno"
 import type * as DataPath from "@effect-rdma/verbs/operations/DataPath"
+import { FabricMisuse } from "../../FabricMisuse.ts"
 import type * as Host from "../host.ts"
 import * as MemoryAccess from "./memoryAccess.ts"
 import type { QueuePairObject, ReceiveQueue, SendEntry } from "./queueState.ts"
@@ -94,8 +95,14 @@ const refuse = (self: QueuePairObject, request: DataPath.SendRequest): Errno.Err
 }
 
 /** What the ring keeps: inline data is copied, and a bind goes by the key that the window has in its struct now. */
-const entryOf = ({ verbs }: QueuePairObject, request: DataPath.SendRequest): SendEntry => {
-  const { bind, inlineData } = request
+const entryOf = ({ qpType, verbs }: QueuePairObject, request: DataPath.SendRequest): SendEntry => {
+  const { bind, inlineData, ud } = request
+  if (qpType === "ud") {
+    const call = "ibv_post_send"
+    // The library copies the address from behind NULL.
+    if (ud === undefined) throw new FabricMisuse({ call, problem: "a datagram without an address handle" })
+    verbs.addressHandles.get(call, ud.ah)
+  }
   if (bind !== undefined) return { ...request, windowKey: verbs.windows.get("ibv_post_send", bind.mw).rkey }
   return inlineData === undefined ? request : { ...request, inlineData: inlineData.slice() }
 }

@@ -6,6 +6,7 @@ import * as Store from "./completionStore.ts"
 import * as Events from "./events.ts"
 import * as MemoryAccess from "./memoryAccess.ts"
 import type { QueuePairObject, ReceiveQueue } from "./queueState.ts"
+import * as QueueState from "./queueState.ts"
 import type { CompletionQueueState } from "./state.ts"
 
 type Name = Extract<AsyncEvent.AsyncEvent, { readonly _tag: "QueuePair" }>["event"]
@@ -21,9 +22,11 @@ export const raise = (self: QueuePairObject, event: Name): void => {
 export const toError = (self: QueuePairObject): void => {
   const wasError = self.state === "err"
   self.state = "err"
-  flushSends(self)
   if (self.srq === undefined) flushReceives(self)
-  else if (!wasError && self.device.description.provider === "mlx5") raise(self, "qpLastWqeReached")
+  flushSends(self)
+  if (self.srq !== undefined && !wasError && self.device.description.provider === "mlx5") {
+    raise(self, "qpLastWqeReached")
+  }
 }
 
 /** What a send that failed does to its queue pair: rxe knows no SQE. */
@@ -73,6 +76,7 @@ export const drop = (self: QueuePairObject): void => {
 export const stop = (self: QueuePairObject): void => {
   self.sends.waits?.()
   self.sends.waits = undefined
+  self.sends.isLost = false
   self.sends.retries = 0
   self.sends.rnrRetries = 0
 }
@@ -110,7 +114,7 @@ export const completeSend = (
     completed.wcFlags = Store.withImm
     completed.immData = 0
   }
-  Store.complete(self.verbs, sendQueue, completed, false)
+  if (!Store.complete(self.verbs, sendQueue, completed, false)) overrun(sendQueue)
 }
 
 /** Tells of a receive, and frees its place. */
@@ -126,12 +130,25 @@ export const completeReceive = (
     completed.ring = ring
     completed.frees = 1
   }
-  return Store.complete(verbs, queue, completed, isSolicited)
+  const hasRoom = Store.complete(verbs, queue, completed, isSolicited)
+  if (!hasRoom) overrun(queue)
+  return hasRoom
 }
 
 // -----------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------
+
+/** A queue that lost a completion takes the queue pairs of mlx5 with it, which have no way to tell any more. */
+const overrun = (queue: CompletionQueueState): void => {
+  if (!queue.isOverrun) return
+  for (const pair of QueueState.of(queue.device).pairs.values()) {
+    if (pair.state === "err" || (pair.sendQueue !== queue && pair.receiveQueue !== queue)) continue
+    raise(pair, "qpFatal")
+    pair.state = "err"
+    pair.verbs.fabric.work.later(() => toError(pair))
+  }
+}
 
 /** rxe says of every send how long it was. */
 const lengthOf = ({ inlineData, sgList }: DataPath.SendRequest): number =>

@@ -44,6 +44,8 @@ export interface SendQueue {
   silent: number
   /** The first one is under way, and this stops the timer that it waits for. */
   waits: (() => void) | undefined
+  /** It waits because nobody heard it. */
+  isLost: boolean
   /** How often the first one was sent again: because nobody answered, and because there was no receive. */
   retries: number
   rnrRetries: number
@@ -123,6 +125,7 @@ export const makeSends = (): SendQueue => ({
   posted: new Deque(),
   silent: 0,
   waits: undefined,
+  isLost: false,
   retries: 0,
   rnrRetries: 0,
   psn: 0,

@@ -12,7 +12,12 @@ import * as Route from "./route.ts"
 type Status = WorkCompletionStatus.WorkCompletionStatus
 
 /** Sends what was posted, until something has to be waited for. A doorbell does this. */
-export const run = (self: QueuePairObject): void => self.verbs.fabric.work.run(() => send(self, false))
+export const run = (self: QueuePairObject): void =>
+  self.verbs.fabric.work.run(() => {
+    // The peer misses what it did not hear as soon as it hears something behind it.
+    if (self.sends.isLost && self.state === "rts" && hearerOf(self) !== undefined) return again(self)
+    send(self, false)
+  })
 
 /** Raises the event of a drained queue, if one is due. */
 export const drained = (self: QueuePairObject): void => {
@@ -30,7 +35,9 @@ const send = (self: QueuePairObject, isUnderWay: boolean): void => {
   const { device, sends } = self
   if (!device.plugged) return
   if (self.state === "err" || self.state === "sqe") return QueuePairError.flushSends(self)
-  let goesOn = self.state === "rts" || (self.state === "sqd" && isUnderWay)
+  // rxe begins no request again that has to be, once it is to drain.
+  const isDraining = self.state === "sqd" && isUnderWay && device.description.provider !== "rxe"
+  let goesOn = self.state === "rts" || isDraining
   while (goesOn && sends.waits === undefined) {
     const request = sends.posted.peek()
     if (request === undefined) break
@@ -53,14 +60,16 @@ const finish = (self: QueuePairObject, request: DataPath.SendRequest, status: St
 const carryOut = (self: QueuePairObject, request: SendEntry): Status | "waits" => {
   const { device, domain } = self
   const isRxe = device.description.provider === "rxe"
-  if (!(known[self.qpType]?.has(request.opcode) ?? false)) return "locQpOpErr"
+  if (known[self.qpType]?.has(request.opcode) !== true) return "locQpOpErr"
+  if (isRxe && unknownToRxe[self.qpType]?.has(request.opcode) === true) return "locQpOpErr"
   if (request.opcode === "bindMw") return MemoryWindow.bind(self, request) ? "success" : "mwBindErr"
   if (request.opcode === "localInv") {
     if (MemoryWindow.invalidate(self, request.invalidateRkey ?? 0)) return "success"
     return isRxe ? "locQpOpErr" : "mwBindErr"
   }
-  if (isRxe && unknownToRxe.has(request.opcode)) return "locQpOpErr"
   const isRead = answered.has(request.opcode)
+  // What is read has no place in the request.
+  if (isRead && request.inlineData !== undefined && request.inlineData.length > 0) return "locProtErr"
   if (isRxe && isRead && (self.attributes.maxRdAtomic ?? 0) === 0) return stall(self)
   const bytes = isRead ? nothing : request.inlineData ?? MemoryAccess.gather(device, domain, request.sgList)
   if (typeof bytes === "string") return isRxe && bytes === "key" ? "locQpOpErr" : "locProtErr"
@@ -71,24 +80,41 @@ const carryOut = (self: QueuePairObject, request: SendEntry): Status | "waits" =
 /** Sends to the connected peer, and takes what it answers. */
 const transmit = (self: QueuePairObject, request: DataPath.SendRequest, bytes: Uint8Array): Status | "waits" => {
   const { sends } = self
-  const peer = Route.peerOf(self)
-  const isReliable = self.qpType !== "uc"
-  if (peer === undefined || (isReliable && !isConnected(self, peer))) return isReliable ? lost(self) : "success"
+  const peer = hearerOf(self)
+  if (self.qpType === "uc") {
+    if (peer !== undefined) Responder.receive(peer, request, bytes)
+    return "success"
+  }
+  if (peer === undefined || distanceTo(self, peer) > 0) return lost(self)
+  // It answers to where it is connected to.
+  const isHeard = peer.attributes.destQpNum === self.qpNum
+  if (distanceTo(self, peer) < 0) {
+    // It takes the packet for one that it had, and says so again.
+    if (!isHeard || answered.has(request.opcode)) return lost(self)
+    sends.psn = (sends.psn + packetsOf(self, bytes.length)) & 0xffffff
+    return "success"
+  }
   const answer = Responder.receive(peer, request, bytes)
   if (answer === "rnr") return notReady(self, peer, request)
   const packets = packetsOf(self, typeof answer === "string" ? bytes.length : answer.length)
-  sends.psn = (sends.psn + packets) & 0xffffff
   peer.expectedPsn = (peer.expectedPsn + packets) & 0xffffff
+  if (answer === "lost" || !isHeard) return lost(self)
+  sends.psn = (sends.psn + packets) & 0xffffff
   if (typeof answer === "string") return answer
   const problem = MemoryAccess.scatter(self.device, self.domain, request.sgList, answer)
   if (problem === undefined) return "success"
   return problem === "room" && self.device.description.provider !== "rxe" ? "locLenErr" : "locProtErr"
 }
 
-/** Whether a peer takes the next packet for one of the connection, and answers to here. */
-const isConnected = (self: QueuePairObject, peer: QueuePairObject): boolean =>
-  peer.expectedPsn === self.sends.psn && peer.attributes.destQpNum === self.qpNum &&
-  Route.destinationOf(peer)?.device === self.device
+/** How far the next packet is from the one that a peer expects: a number of 24 bits with its sign. */
+const distanceTo = ({ sends }: QueuePairObject, { expectedPsn }: QueuePairObject): number =>
+  ((sends.psn - expectedPsn) << 8) >> 8
+
+/** The peer, if it hears this end. */
+const hearerOf = (self: QueuePairObject): QueuePairObject | undefined => {
+  const peer = Route.peerOf(self)
+  return peer !== undefined && Route.destinationOf(peer)?.device === self.device ? peer : undefined
+}
 
 const packetsOf = ({ attributes: { pathMtu = 1024 } }: QueuePairObject, length: number): number =>
   length <= pathMtu ? 1 : Math.ceil(length / pathMtu)
@@ -100,13 +126,16 @@ const stall = (self: QueuePairObject): "waits" => {
 }
 
 const again = (self: QueuePairObject): void => {
+  self.sends.waits?.()
   self.sends.waits = undefined
+  self.sends.isLost = false
   self.verbs.fabric.work.run(() => send(self, true))
 }
 
 /** Nobody answers: sends again after the timeout, so many times. */
 const lost = (self: QueuePairObject): "waits" => {
   const { attributes: { retryCnt = 0, timeout = 0 }, device, sends, verbs } = self
+  sends.isLost = true
   if (timeout === 0) return stall(self)
   // For rxe 7 is for ever, as it is for receives that are not there.
   const isForEver = device.description.provider === "rxe" && retryCnt === 7
@@ -120,6 +149,7 @@ const lost = (self: QueuePairObject): "waits" => {
 const giveUp = (self: QueuePairObject, status: Status): void => {
   const { sends } = self
   sends.waits = undefined
+  sends.isLost = false
   self.verbs.fabric.work.run(() => {
     const request = sends.posted.peek()
     if (request !== undefined) finish(self, request, status)
@@ -173,8 +203,11 @@ const known: { readonly [type: string]: ReadonlySet<string> } = {
   ud: new Set(sends)
 }
 
-/** Its kernel got that later. */
-const unknownToRxe: ReadonlySet<string> = new Set(["atomicWrite"])
+/** What its kernel lacks, or got later. */
+const unknownToRxe: { readonly [type: string]: ReadonlySet<string> } = {
+  rc: new Set(["atomicWrite"]),
+  uc: new Set(["localInv"])
+}
 
 /** The times in µs that a responder can ask for, by their numbers. */
 const rnrTimes = [

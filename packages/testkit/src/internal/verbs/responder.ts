@@ -11,10 +11,10 @@ import type { QueuePairObject, ReceiveQueue, SharedReceiveQueueState } from "./q
 import type { CompletionQueueState, DomainState } from "./state.ts"
 
 /**
- * What a requester hears: that it was done, that there was no receive, the status that it completes with, or the bytes
- * that it asked for.
+ * What a requester hears: that it was done, that there was no receive, nothing, the status that it completes with, or the
+ * bytes that it asked for.
  */
-export type Answer = "success" | "rnr" | Refused | Uint8Array
+export type Answer = "success" | "rnr" | "lost" | Refused | Uint8Array
 
 type Refused = "remInvReqErr" | "remAccessErr" | "remOpErr"
 
@@ -26,89 +26,29 @@ export interface Inbox {
   readonly domain: DomainState | undefined
 }
 
-/** Carries out a request of a connected peer. An unreliable one hears nothing: whatever goes wrong, it is dropped. */
-export const receive = (
-  self: QueuePairObject,
-  request: DataPath.SendRequest,
-  bytes: Uint8Array
-): Answer => {
-  const { attributes, device } = self
-  const isRxe = device.description.provider === "rxe"
+/** Carries out a request of a connected peer. */
+export const receive = (self: QueuePairObject, request: DataPath.SendRequest, bytes: Uint8Array): Answer => {
   establish(self)
   const access = needed[request.opcode]
-  if (access !== undefined && attributes.qpAccessFlags?.includes(access) !== true) return refuse(self, "remInvReqErr")
-  const answers = access === "remoteRead" || access === "remoteAtomic"
-  if (answers && (attributes.maxDestRdAtomic ?? 0) === 0) return refuse(self, "remInvReqErr")
-
-  let inbox: Inbox | undefined
-  let receive: DataPath.ReceiveRequest | undefined
-  if (takesReceive.has(request.opcode)) {
-    inbox = inboxOf(self, request)
-    receive = inbox?.receives.posted.peek()
-    if (inbox === undefined || receive === undefined) return self.qpType === "uc" ? "success" : "rnr"
-    takeReceive(self, inbox)
+  if (access !== undefined && self.attributes.qpAccessFlags?.includes(access) !== true) {
+    return refuse(self, "remInvReqErr")
   }
-
-  const { remote } = request
-  const length = answers && access === "remoteAtomic"
-    ? 8
-    : answers
-    ? MemoryAccess.lengthOf(request.sgList)
-    : bytes.length
-  let target: Uint8Array | undefined
-  if (access !== undefined && remote !== undefined && length > 0) {
-    target = MemoryAccess.named(self, remote, length, access)
-    if (target === undefined) return refuse(self, "remAccessErr", inbox, receive, isRxe ? "remAccessErr" : undefined)
-    if (access === "remoteRead") return target
-    if (access === "remoteAtomic") {
-      if ((remote.remoteAddr & 7n) !== 0n) return refuse(self, "remInvReqErr")
-      return atomic(target, request)
-    }
-    target.set(bytes)
-  } else if (access === "remoteRead") return nothing
-
-  if (inbox === undefined || receive === undefined) return "success"
-  if (access === undefined) {
-    const problem = MemoryAccess.scatter(device, inbox.domain, receive.sgList, bytes)
-    if (problem !== undefined) {
-      if (isRxe) return refuse(self, "remOpErr", inbox, receive, "locQpOpErr")
-      return problem === "room"
-        ? refuse(self, "remInvReqErr", inbox, receive, "locLenErr")
-        : refuse(self, "remOpErr", inbox, receive, "locProtErr")
-    }
-  }
-  const { invalidateRkey } = request
-  if (invalidateRkey !== undefined && !invalidate(self, invalidateRkey)) {
-    // The sender has been answered by then.
-    refuse(self, "remInvReqErr", inbox, receive, "remInvReqErr")
-    return "success"
-  }
-  const completed = Store.make(receive.wrId, "success", self.qpNum)
-  completed.opcode = access === undefined ? "recv" : "recvRdmaWithImm"
-  completed.byteLen = bytes.length
-  // rxe says so of every message.
-  if (isRxe) completed.wcFlags = Store.withGrh
-  if (request.immData !== undefined) {
-    completed.wcFlags |= Store.withImm
-    completed.immData = request.immData
-  }
-  if (invalidateRkey !== undefined) {
-    completed.wcFlags |= Store.withInv
-    completed.invalidatedRkey = invalidateRkey
-  }
-  deliver(self, inbox, completed, request.flags.includes("solicited"))
-  return "success"
+  if (access === "remoteRead" || access === "remoteAtomic") return respond(self, request, access)
+  if (takesReceive.has(request.opcode)) return receiveMessage(self, request, bytes)
+  return write(self, request, bytes) ? "success" : refuse(self, "remAccessErr")
 }
 
-/** Puts the completion of a message into its queue; on rxe the queue pair does not survive that there is no room. */
+/** Puts the completion of a message into its queue; `false` when a queue pair of rxe does not survive that it is full. */
 export const deliver = (
   self: QueuePairObject,
   { queue, receives }: Inbox,
   completed: Store.Completed,
   isSolicited: boolean
-): void => {
-  if (QueuePairError.completeReceive(self, queue, receives, completed, isSolicited)) return
-  if (self.device.description.provider === "rxe") breakLater(self)
+): boolean => {
+  if (QueuePairError.completeReceive(self, queue, receives, completed, isSolicited)) return true
+  if (!isRxe(self)) return true
+  breakLater(self)
+  return false
 }
 
 /** Takes a receive off its queue, and tells when a shared one runs low. */
@@ -124,15 +64,28 @@ export const takeReceive = (self: QueuePairObject, { receives, srq }: Inbox): vo
 }
 
 /** The inbox of a message: that of the queue pair, or on XRC the shared queue that the sender names. */
-export const inboxOf = (self: QueuePairObject, request: DataPath.SendRequest): Inbox | undefined => {
+export const inboxOf = (self: QueuePairObject, { remoteSrqn = 0 }: DataPath.SendRequest): Inbox | undefined => {
   const { device, domain, receiveQueue: queue, receives, srq, xrcDomain } = self
   if (self.qpType !== "xrcRecv") {
-    return queue && { receives: srq?.receives ?? receives, srq, queue, domain: srq?.domain ?? domain }
+    // rxe reads the keys of shared receives in the domain of the queue pair.
+    const own = srq === undefined || isRxe(self) ? domain : srq.domain
+    return queue && { receives: srq?.receives ?? receives, srq, queue, domain: own }
   }
-  const named = QueueState.of(device).sharedReceiveQueues.get(request.remoteSrqn ?? 0)
+  const named = QueueState.of(device).sharedReceiveQueues.get(remoteSrqn)
   return named?.completionQueue === undefined || named.xrcDomain !== xrcDomain
     ? undefined
     : { receives: named.receives, srq: named, queue: named.completionQueue, domain: named.domain }
+}
+
+/** Ends a receive in an error. */
+export const failReceive = (
+  self: QueuePairObject,
+  inbox: Inbox,
+  { wrId }: DataPath.ReceiveRequest,
+  status: WorkCompletionStatus.WorkCompletionStatus
+): void => {
+  takeReceive(self, inbox)
+  QueuePairError.completeReceive(self, inbox.queue, inbox.receives, Store.make(wrId, status, self.qpNum), true)
 }
 
 /** Marks it broken at once, and flushes after the sender has heard: the answer is on its way before. */
@@ -158,42 +111,104 @@ const needed: { readonly [opcode: string]: AccessFlags.AccessFlag } = {
 
 const takesReceive: ReadonlySet<string> = new Set(["send", "sendWithImm", "sendWithInv", "rdmaWriteWithImm"])
 
+const isRxe = ({ device }: QueuePairObject): boolean => device.description.provider === "rxe"
+
 const establish = (self: QueuePairObject): void => {
   if (self.isEstablished) return
   self.isEstablished = true
-  if (self.state === "rtr" && self.device.description.provider === "mlx5") QueuePairError.raise(self, "commEst")
+  if (self.state === "rtr" && !isRxe(self)) QueuePairError.raise(self, "commEst")
 }
 
-/** Ends a request in an error: of the receive that it took, if any, and of the queue pair. */
-const refuse = (
-  self: QueuePairObject,
-  answer: Refused,
-  inbox?: Inbox,
-  receive?: DataPath.ReceiveRequest,
-  status?: WorkCompletionStatus.WorkCompletionStatus
-): Answer => {
-  const isRxe = self.device.description.provider === "rxe"
-  const tells = inbox !== undefined && receive !== undefined && status !== undefined
-  if (tells) {
-    QueuePairError.completeReceive(
-      self,
-      inbox.queue,
-      inbox.receives,
-      Store.make(receive.wrId, status, self.qpNum),
-      true
-    )
-  }
-  if (self.qpType === "uc") return "success"
-  if (!isRxe && !tells) QueuePairError.raise(self, answer === "remAccessErr" ? "qpAccessErr" : "qpReqErr")
+/** Refuses a request that took no receive: only an event tells of it here. */
+const refuse = (self: QueuePairObject, answer: "remInvReqErr" | "remAccessErr"): Answer => {
+  if (self.qpType === "uc") return answer
+  if (!isRxe(self)) QueuePairError.raise(self, answer === "remAccessErr" ? "qpAccessErr" : "qpReqErr")
   breakLater(self)
   return answer
 }
 
-const atomic = (target: Uint8Array, { compareAdd = 0n, opcode, swap = 0n }: DataPath.SendRequest): Uint8Array => {
-  const view = new DataView(target.buffer, target.byteOffset, 8)
+const respond = (
+  self: QueuePairObject,
+  request: DataPath.SendRequest,
+  access: "remoteRead" | "remoteAtomic"
+): Answer => {
+  const { opcode, remote, sgList } = request
+  if ((self.attributes.maxDestRdAtomic ?? 0) === 0 || remote === undefined) return refuse(self, "remInvReqErr")
+  const length = access === "remoteRead" ? MemoryAccess.lengthOf(sgList) : 8
+  if (length === 0) return nothing
+  const target = MemoryAccess.named(self, remote, length, access)
+  if (target === undefined) return refuse(self, "remAccessErr")
+  if (access === "remoteRead") return target
+  if ((remote.remoteAddr & 7n) !== 0n) return refuse(self, "remInvReqErr")
+  const { compareAdd = 0n, swap = 0n } = request
   const before = target.slice()
+  const view = new DataView(target.buffer, target.byteOffset, 8)
   const value = view.getBigUint64(0, true)
   if (opcode === "atomicFetchAndAdd") view.setBigUint64(0, value + compareAdd, true)
   else if (value === compareAdd) view.setBigUint64(0, swap, true)
   return before
+}
+
+/** Nobody looks at the key of a write of nothing. */
+const write = (self: QueuePairObject, { remote }: DataPath.SendRequest, bytes: Uint8Array): boolean => {
+  if (bytes.length === 0) return true
+  const target = remote && MemoryAccess.named(self, remote, bytes.length, "remoteWrite")
+  target?.set(bytes)
+  return target !== undefined
+}
+
+const receiveMessage = (self: QueuePairObject, request: DataPath.SendRequest, bytes: Uint8Array): Answer => {
+  const inbox = inboxOf(self, request)
+  const receive = inbox?.receives.posted.peek()
+  if (inbox === undefined || receive === undefined) return "rnr"
+  const isWrite = request.opcode === "rdmaWriteWithImm"
+  if (isWrite && !write(self, request, bytes)) return refuseWrite(self, inbox, receive)
+  const problem = isWrite ? undefined : MemoryAccess.scatter(self.device, inbox.domain, receive.sgList, bytes)
+  if (problem !== undefined) return refuseMessage(self, inbox, receive, problem)
+  const { immData, invalidateRkey } = request
+  if (invalidateRkey !== undefined && !invalidate(self, invalidateRkey)) {
+    // The sender has been answered by then.
+    failReceive(self, inbox, receive, "remInvReqErr")
+    breakLater(self)
+    return "success"
+  }
+  takeReceive(self, inbox)
+  const completed = Store.make(receive.wrId, "success", self.qpNum)
+  completed.opcode = isWrite ? "recvRdmaWithImm" : "recv"
+  completed.byteLen = bytes.length
+  // rxe says so of every message.
+  if (isRxe(self)) completed.wcFlags = Store.withGrh
+  Store.addImm(completed, immData)
+  if (invalidateRkey !== undefined && isRxe(self)) {
+    // The number of its kernel for it, which means something else to the library.
+    completed.wcFlags |= Store.withIpCsumOk
+  } else if (invalidateRkey !== undefined) {
+    completed.wcFlags |= Store.withInv
+    completed.invalidatedRkey = invalidateRkey
+  }
+  return deliver(self, inbox, completed, request.flags.includes("solicited")) ? "success" : "lost"
+}
+
+/** A write with immediate data to a key that does not fit. */
+const refuseWrite = (self: QueuePairObject, inbox: Inbox, receive: DataPath.ReceiveRequest): Answer => {
+  const isUnreliable = self.qpType === "uc"
+  if (isRxe(self) && (!isUnreliable || inbox.srq !== undefined)) failReceive(self, inbox, receive, "remAccessErr")
+  if (!isRxe(self) || isUnreliable) return refuse(self, "remAccessErr")
+  breakLater(self)
+  return "remAccessErr"
+}
+
+/** A message that its receive cannot take. */
+const refuseMessage = (
+  self: QueuePairObject,
+  inbox: Inbox,
+  receive: DataPath.ReceiveRequest,
+  problem: MemoryAccess.Problem
+): Answer => {
+  const isTooLong = problem === "room" && !isRxe(self)
+  // The receive stays for another message.
+  if (isTooLong && self.qpType === "uc") return "lost"
+  failReceive(self, inbox, receive, isRxe(self) ? "locQpOpErr" : isTooLong ? "locLenErr" : "locProtErr")
+  breakLater(self)
+  return isTooLong ? "remInvReqErr" : "remOpErr"
 }

@@ -8,7 +8,7 @@ import { portOf } from "./state.ts"
 /** A port where packets arrive. */
 export interface Destination {
   readonly device: Host.DeviceState
-  readonly port: Topology.Port
+  readonly portNum: number
 }
 
 /** The port that an address is of, or none. */
@@ -22,9 +22,7 @@ export const find = (
   for (const host of fabric.hosts.values()) {
     for (const device of host.devices) {
       for (const port of device.description.ports) {
-        if (port.linkLayer === from.linkLayer && port.state === "active" && answersTo(port, address)) {
-          return { device, port }
-        }
+        if (port.linkLayer === from.linkLayer && answersTo(port, address)) return { device, portNum: port.number }
       }
     }
   }
@@ -36,12 +34,8 @@ export const isOpen = (device: Host.DeviceState, portNum: number, to: Destinatio
   if (!to.device.plugged) return false
   // rxe never asks the link for what it sends to itself.
   if (to.device === device && device.description.provider === "rxe") return true
-  return isUp(device, portNum) && isUp(to.device, to.port.number)
+  return isUp(device, portNum) && isUp(to.device, to.portNum)
 }
-
-export const isUp = (device: Host.DeviceState, portNum: number): boolean =>
-  !device.linksDown.has(portNum) &&
-  device.description.ports.some((port) => port.number === portNum && port.state === "active")
 
 /** Where a connected queue pair sends to. */
 export const destinationOf = (self: QueueState.QueuePairObject): Destination | undefined => {
@@ -68,6 +62,9 @@ export const hears: ReadonlySet<string> = new Set(["rtr", "rts", "sqd", "sqe"])
 // -----------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------
+
+const isUp = ({ description }: Host.DeviceState, portNum: number): boolean =>
+  description.ports.some((port) => port.number === portNum && port.state === "active")
 
 const counterparts: { readonly [type: string]: string } = { rc: "rc", uc: "uc", xrcSend: "xrcRecv", xrcRecv: "xrcSend" }
 

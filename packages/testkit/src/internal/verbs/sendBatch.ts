@@ -14,6 +14,7 @@ export const run = (
   build: (builder: SendBatch.Builder) => void
 ): Effect.Effect<void, VerbsError> => {
   const { cap, device, sends: { ring } } = object
+  const isRxe = device.description.provider === "rxe"
   const requests: Array<DataPath.SendRequest> = []
   let isTooMuch = false
   const begin =
@@ -52,25 +53,30 @@ export const run = (
       setUdAddr: (ah, remoteQpn, remoteQkey) => set("ibv_wr_set_ud_addr", true, { ud: { ah, remoteQpn, remoteQkey } }),
       setXrcSrqn: (remoteSrqn) => set("ibv_wr_set_xrc_srqn", true, { remoteSrqn }),
       setSge: (piece) => set("ibv_wr_set_sge", true, { sgList: [piece] }),
-      setSgeList: (sgList) => set("ibv_wr_set_sge_list", sgList.length <= cap.maxSendSge, { sgList }),
+      setSgeList: (sgList) =>
+        set("ibv_wr_set_sge_list", sgList.length <= cap.maxSendSge, { sgList: isRxe ? asRxeCounts(sgList) : sgList }),
       setInlineData: (bytes) =>
-        set("ibv_wr_set_inline_data", bytes.length <= cap.maxInlineData, { inlineData: bytes.slice() }),
+        set(
+          "ibv_wr_set_inline_data",
+          bytes.length <= cap.maxInlineData,
+          isRxe ? { sgList: [{ ...notFlagged, length: bytes.length }] } : { inlineData: bytes.slice() }
+        ),
       setInlineDataList: (pieces) => {
         const call = "ibv_wr_set_inline_data_list"
         const inlineData = Buffer.concat(pieces)
         const isRoomy = inlineData.length <= cap.maxInlineData
-        const isOverlooked = pieces.every(({ length }) => length <= cap.maxInlineData)
-        if (device.description.provider === "rxe" && !isRoomy && isOverlooked) {
+        if (isRxe && !isRoomy && pieces.every(({ length }) => length <= cap.maxInlineData)) {
           throw new FabricMisuse({ call, problem: "the provider would write behind the request" })
         }
-        set(call, isRoomy, { inlineData })
+        // rxe of 44.0 leaves the length at 0.
+        set(call, isRoomy, isRxe ? { sgList: [] } : { inlineData })
       }
     })
   } catch (thrown) {
     return thrown instanceof VerbsError ? Effect.fail(thrown) : Effect.die(thrown)
   }
   const call = "ibv_wr_complete"
-  if (isTooMuch) return fail(call, device.description.provider === "rxe" ? "ENOSPC" : "ENOMEM")
+  if (isTooMuch) return fail(call, isRxe ? "ENOSPC" : "ENOMEM")
   for (const request of requests) Posting.push(object, request)
   const refused = Posting.ring(object)
   return refused === undefined ? Effect.void : fail(call, refused)
@@ -79,6 +85,20 @@ export const run = (
 // -----------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------
+
+/** rxe of 44.0 sets no flag with inline data: its kernel takes the bytes for a piece, and finds no region. */
+const notFlagged = { addr: 0n, lkey: 0 } as const
+
+/** rxe of 44.0 counts the length of the first piece for each. */
+const asRxeCounts = (pieces: ReadonlyArray<SendBatch.Piece>): ReadonlyArray<SendBatch.Piece> => {
+  let left = pieces.length * (pieces[0]?.length ?? 0)
+  const counted = pieces.map((piece) => {
+    const length = Math.min(piece.length, left)
+    left -= length
+    return { ...piece, length }
+  })
+  return left === 0 ? counted : [...counted, { ...notFlagged, length: left }]
+}
 
 const empty = {
   sgList: [],
