@@ -4,7 +4,8 @@
  *
  * Each build of a layer is a fabric of its own. Calls that a C program would pay for with a crash or a hang die with
  * `FabricMisuse`. Two things are stricter than some provider: `ibv_dealloc_pd` refuses with EBUSY while any address
- * handle lives (mlx5 forgets the InfiniBand ones), and `umad_done` wants an `umad_init`.
+ * handle lives (mlx5 forgets the InfiniBand ones), and `umad_done` wants an `umad_init`. One is kinder: whoever is attached
+ * to a multicast group gets its datagrams, where IP of Linux wants that somebody has joined it too.
  *
  * @since 0.1.0
  */

@@ -141,7 +141,9 @@ export const Attributes = Schema.Struct({
 /**
  * A device. `provider` says whose behaviour it has where providers differ:
  *
- * - `rxe` (Soft-RoCE) makes address handles in the kernel, which checks them, and has no thread or parent domains;
+ * - `rxe` (Soft-RoCE) makes address handles in the kernel, which checks them, and has no thread or parent domains; what
+ *   its libraries of rdma-core 44 and its kernel of Linux 6.1 get wrong is wrong here too: such as inline data of a
+ *   `SendBatch`, which fails with `locQpOpErr`, or the bounds of a memory window, which nobody looks at;
  * - `mlx5` has both kinds of domain, makes InfiniBand address handles in user space, and refuses a port that it does not
  *   have with NULL and no errno; it has work queues, flows, flow actions and counters, which `rxe` refuses.
  *

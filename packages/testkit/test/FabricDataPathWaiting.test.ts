@@ -200,6 +200,18 @@ for (const device of devices) {
 }
 
 describe("waiting by provider", () => {
+  it.effect("no timer outlives the fabric", () =>
+    Effect.gen(function*() {
+      const { a, b } = yield* Effect.gen(function*() {
+        const made = yield* connected("rxe0", { pathA: { rnrRetry: 6 } })
+        made.a.postSend(request(1n, "send"))
+        return made
+      }).pipe(Effect.provide(Fabric.layer))
+      b.postRecv({ wrId: 1n, sgList: [] })
+      yield* TestClock.adjust("1 hour")
+      assert.deepStrictEqual([a.poll(), b.poll()], [[], []])
+    }))
+
   it.effect("7 retries are for ever on rxe, and 7 on mlx5", () =>
     run(Effect.gen(function*() {
       for (const device of devices) {

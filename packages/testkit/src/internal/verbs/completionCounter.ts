@@ -42,7 +42,7 @@ export const make = (state: VerbsState): CompletionCounter.Operations => {
   const inc = (call: string, which: Which) => (pointer: Pointer.Pointer<"ibv_comp_cntr">, amount: bigint) =>
     on(call, pointer, (counter) => {
       if (amount > capabilities.maxValue) return fail(call, "EINVAL", { amount })
-      counter[which] = (counter[which] + amount) % (capabilities.maxValue + 1n)
+      advance(counter, which, amount)
       return Effect.void
     })
   const read = (call: string, which: Which) => (pointer: Pointer.Pointer<"ibv_comp_cntr">) =>
@@ -79,6 +79,9 @@ export const make = (state: VerbsState): CompletionCounter.Operations => {
           object.parts = [...object.parts, counter]
           counter.users++
         }
+        object.counters.push((operation, isFailed) => {
+          if (operations.includes(operation)) advance(counter, isFailed ? "failed" : "completed", 1n)
+        })
         return Effect.void
       })
   }
@@ -96,6 +99,10 @@ interface CounterState extends OfContext {
 }
 
 type Which = "completed" | "failed"
+
+const advance = (counter: CounterState, which: Which, amount: bigint): void => {
+  counter[which] = (counter[which] + amount) % (capabilities.maxValue + 1n)
+}
 
 const capabilities: CompletionCounterAttributes.Capabilities = {
   maxValue: 0xffff_ffff_ffffn,

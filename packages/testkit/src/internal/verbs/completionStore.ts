@@ -98,9 +98,13 @@ export const take = (queue: CompletionQueueState): Completed | undefined => {
   return next
 }
 
-/** Forgets the completions of a queue pair that were not polled. */
+/** Forgets the completions of a queue pair that were not polled; their places in a shared ring are free then. */
 export const forget = (queue: CompletionQueueState | undefined, qpNum: number): void =>
-  queue?.completions.retain((completed) => completed.qpNum !== qpNum)
+  queue?.completions.retain((completed) => {
+    const isOther = completed.qpNum !== qpNum
+    if (!isOther && completed.ring !== undefined) completed.ring.used -= completed.frees
+    return isOther
+  })
 
 /** What a plain poll tells. */
 export const plain = (completed: Completed): WorkCompletion.WorkCompletion => {

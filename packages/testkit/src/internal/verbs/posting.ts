@@ -30,9 +30,9 @@ export const sends = (
 
 /** Puts a request at the end of the ring. */
 export const push = (self: QueuePairObject, request: DataPath.SendRequest): void => {
-  const { ring, posted } = self.sends
-  ring.used++
+  const { posted, ring } = self.sends
   posted.push(entryOf(self, request))
+  ring.used++
 }
 
 /** Tells the device that there is something; the errno of what tells it. */

@@ -3,28 +3,24 @@ import * as Identifier from "@effect-rdma/core/Identifier"
 import type * as Pointer from "@effect-rdma/core/Pointer"
 import type * as Queue from "@effect-rdma/verbs/operations/Queue"
 import type * as QueuePairAttributes from "@effect-rdma/verbs/QueuePairAttributes"
-import type { VerbsError } from "@effect-rdma/verbs/VerbsError"
 import * as Effect from "effect/Effect"
 import { FabricMisuse } from "../../FabricMisuse.ts"
 import type * as Host from "../host.ts"
 import * as QueuePairError from "./queuePairError.ts"
 import * as Transitions from "./queuePairModify.ts"
 import * as QueueState from "./queueState.ts"
-import type { QueuePairObject, QueuePairState, SharedReceiveQueueState, Used } from "./queueState.ts"
+import type { QueuePairObject, QueuePairState } from "./queueState.ts"
 import * as SendBatch from "./sendBatch.ts"
-import { fail, type OfContext, query, reclaim, type VerbsState } from "./state.ts"
+import * as SharedReceiveQueues from "./sharedReceiveQueue.ts"
+import { destroy, ensureOneContext, fail, on, query, reclaim, type VerbsState } from "./state.ts"
 
-/** XRC domains, shared receive queues and queue pairs of one host. */
+/** XRC domains and queue pairs of one host, and with them its shared receive queues. */
 export const make = (state: VerbsState): Queue.Operations => {
   const { completionQueues, domains, queuePairs, sharedReceiveQueues, xrcDomains } = state
-  const numbers = { queuePair: 0x10, sharedReceiveQueue: 0x100 }
+  let lastNumber = 0x10
   state.onClose.push((context) => {
     reclaim(queuePairs, context, (pair) => {
       if (forget(pair)) pair.device.qps--
-    })
-    reclaim(sharedReceiveQueues, context, ({ device, number }) => {
-      device.srqs--
-      QueueState.of(device).sharedReceiveQueues.delete(number)
     })
     reclaim(xrcDomains, context)
   })
@@ -34,64 +30,14 @@ export const make = (state: VerbsState): Queue.Operations => {
       QueuePairError.stop(object)
       QueuePairError.wake(object.receives)
     }
-    for (const { receives } of QueueState.of(device).sharedReceiveQueues.values()) QueuePairError.wake(receives)
   })
 
   const nextNumber = (): Identifier.Qpn => {
     const taken = new Set(Array.from(queuePairs.values(), ([, { object }]) => object.qpNum))
     do {
-      numbers.queuePair = numbers.queuePair === 0xffffff ? 0x11 : numbers.queuePair + 1
-    } while (taken.has(Identifier.Qpn.make(numbers.queuePair)))
-    return Identifier.Qpn.make(numbers.queuePair)
-  }
-
-  const createSharedReceiveQueue = (
-    call: string,
-    device: Host.DeviceState,
-    context: Pointer.Pointer<"ibv_context">,
-    { cq, maxSge, maxWr, pd, srqType, tmCap, xrcd }: Queue.ExtendedSharedReceiveQueueInit
-  ) => {
-    const domain = domains.get(call, pd)
-    const xrcDomain = xrcd && xrcDomains.get(call, xrcd)
-    const completionQueue = cq && completionQueues.get(call, cq)
-    const parts = [domain, xrcDomain, completionQueue].filter((part) => part !== undefined)
-    ensureOneContext(call, context, parts)
-    const { attributes, provider } = device.description
-    const input = { srqType, maxWr, maxSge }
-    if (srqType === "xrc" && (xrcd === undefined || cq === undefined)) return fail(call, "EINVAL", input)
-    if (srqType === "tm" && (cq === undefined || tmCap === undefined)) return fail(call, "EINVAL", input)
-    if (srqType !== "basic" && provider === "rxe") return fail(call, "EOPNOTSUPP", input)
-    // The tag of a completion can be read from an extended queue only.
-    if (srqType === "tm" && cq !== undefined && completionQueues.get(call, cq).wcFlags === undefined) {
-      return fail(call, "EINVAL", input)
-    }
-    if (maxWr === 0 || maxWr > attributes.maxSrqWr || maxSge > attributes.maxSrqSge) return fail(call, "EINVAL", input)
-    if (device.srqs >= attributes.maxSrq) return fail(call, "ENOMEM")
-    device.srqs++
-    for (const part of parts) part.users++
-    const room = { maxWr: ringOf(maxWr), maxSge: Math.max(maxSge, 1) }
-    const srq = sharedReceiveQueues.make((pointer) => {
-      const queue: SharedReceiveQueueState = {
-        kind: "SharedReceiveQueue",
-        device,
-        context,
-        pointer,
-        srqType,
-        number: ++numbers.sharedReceiveQueue,
-        domain,
-        xrcDomain,
-        completionQueue,
-        receives: QueueState.makeReceives(),
-        parts,
-        ...room,
-        srqLimit: 0,
-        users: 0
-      }
-      QueueState.of(device).sharedReceiveQueues.set(queue.number, queue)
-      return queue
-    })
-    // rxe tells the room only when it is asked.
-    return Effect.succeed({ srq, ...room, ...(provider === "rxe" ? { maxWr } : {}) })
+      lastNumber = lastNumber === 0xffffff ? 0x11 : lastNumber + 1
+    } while (taken.has(Identifier.Qpn.make(lastNumber)))
+    return Identifier.Qpn.make(lastNumber)
   }
 
   const createQueuePair = (
@@ -139,6 +85,7 @@ export const make = (state: VerbsState): Queue.Operations => {
       routed: undefined,
       expectedPsn: 0,
       isEstablished: false,
+      counters: [],
       handles: new Set(),
       parts
     }
@@ -148,6 +95,7 @@ export const make = (state: VerbsState): Queue.Operations => {
   }
 
   return {
+    ...SharedReceiveQueues.make(state),
     openXrcd: (context) =>
       query(state, "ibv_open_xrcd", context, (device) =>
         device.description.provider === "rxe"
@@ -155,57 +103,6 @@ export const make = (state: VerbsState): Queue.Operations => {
           : Effect.succeed(xrcDomains.alloc({ kind: "XrcDomain", device, context, users: 0 }))),
     closeXrcd: (xrcd) =>
       destroy("ibv_close_xrcd", xrcDomains.get("ibv_close_xrcd", xrcd), () => xrcDomains.free("ibv_close_xrcd", xrcd)),
-
-    createSrq: (pd, { maxSge, maxWr }) =>
-      Effect.suspend(() => {
-        const call = "ibv_create_srq"
-        const { context, device } = domains.get(call, pd)
-        if (!device.plugged) return fail(call, "EIO")
-        const plain = { srqType: "basic", xrcd: undefined, cq: undefined, tmCap: undefined } as const
-        return createSharedReceiveQueue(call, device, context, { ...plain, pd, maxWr, maxSge })
-      }),
-    createSrqEx: (context, attributes) =>
-      query(
-        state,
-        "ibv_create_srq_ex",
-        context,
-        (device) => createSharedReceiveQueue("ibv_create_srq_ex", device, context, attributes)
-      ),
-    destroySrq: (srq) =>
-      Effect.suspend(() => {
-        const call = "ibv_destroy_srq"
-        const queue = sharedReceiveQueues.get(call, srq)
-        return destroy(call, queue, () => {
-          sharedReceiveQueues.free(call, srq)
-          queue.device.srqs--
-          QueueState.of(queue.device).sharedReceiveQueues.delete(queue.number)
-          for (const part of queue.parts) part.users--
-        })
-      }),
-    modifySrq: (srq, { maxWr, srqLimit }) =>
-      on("ibv_modify_srq", sharedReceiveQueues, srq, (queue) => {
-        const call = "ibv_modify_srq"
-        const { attributes, provider } = queue.device.description
-        if (maxWr !== undefined) {
-          if (provider === "mlx5" || maxWr === 0 || maxWr > attributes.maxSrqWr || maxWr < queue.srqLimit) {
-            return fail(call, "EINVAL", { maxWr })
-          }
-        }
-        const room = maxWr === undefined ? queue.maxWr : ringOf(maxWr)
-        // The limit is compared with the room from before the call.
-        if (srqLimit !== undefined && srqLimit > queue.maxWr) return fail(call, "EINVAL", { srqLimit })
-        queue.maxWr = room
-        queue.srqLimit = srqLimit ?? queue.srqLimit
-        return Effect.void
-      }),
-    querySrq: (srq) =>
-      on(
-        "ibv_query_srq",
-        sharedReceiveQueues,
-        srq,
-        ({ maxSge, maxWr, srqLimit }) => Effect.succeed({ maxWr, maxSge, srqLimit })
-      ),
-    getSrqNum: (srq) => on("ibv_get_srq_num", sharedReceiveQueues, srq, numberOf),
 
     createQp: (pd, attributes) =>
       Effect.suspend(() => {
@@ -319,9 +216,6 @@ export const make = (state: VerbsState): Queue.Operations => {
 
 const mellanox = 0x15b3
 
-/** The places of a ring that holds so many: both providers take a power of two and leave one empty. */
-const ringOf = (count: number): number => 2 ** Math.ceil(Math.log2(count + 1)) - 1
-
 const keyOf = (gid: Gid.Gid, lid: number): string => `${Gid.format(gid)} ${lid}`
 
 /**
@@ -338,7 +232,14 @@ const roomOf = (
   }
   const space = Math.max(cap.maxSendSge * pieceBytes, cap.maxInlineData)
   const told = { ...cap, maxSendSge: Math.floor(space / pieceBytes), maxInlineData: space }
-  return { told, real: { ...told, maxSendWr: ringOf(cap.maxSendWr), maxRecvWr: ringOf(cap.maxRecvWr) } }
+  return {
+    told,
+    real: {
+      ...told,
+      maxSendWr: SharedReceiveQueues.ringOf(cap.maxSendWr),
+      maxRecvWr: SharedReceiveQueues.ringOf(cap.maxRecvWr)
+    }
+  }
 }
 
 const powerOfTwo = (count: number): number => count === 0 ? 0 : 2 ** Math.ceil(Math.log2(count))
@@ -385,41 +286,6 @@ const forget = (handle: QueuePairState): boolean => {
   QueueState.of(device).pairs.delete(object.qpNum)
   return true
 }
-
-const ensureOneContext = (
-  call: string,
-  context: Pointer.Pointer<"ibv_context">,
-  parts: ReadonlyArray<OfContext>
-): void => {
-  if (parts.some((part) => part.context !== context)) {
-    throw new FabricMisuse({ call, problem: "the parts are of different contexts" })
-  }
-}
-
-/** A query or change of an object whose device is there. */
-const on = <Struct extends string, Value extends OfContext, A>(
-  call: string,
-  store: { readonly get: (call: string, pointer: Pointer.Pointer<Struct>) => Value },
-  pointer: Pointer.Pointer<Struct>,
-  run: (value: Value) => Effect.Effect<A, VerbsError>
-): Effect.Effect<A, VerbsError> =>
-  Effect.suspend(() => {
-    const value = store.get(call, pointer)
-    return value.device.plugged ? run(value) : fail(call, "EIO")
-  })
-
-const destroy = (call: string, value: OfContext & Used, free: () => void): Effect.Effect<void, VerbsError> =>
-  Effect.suspend(() => {
-    if (!value.device.plugged) return fail(call, "EIO")
-    if (value.users > 0) return fail(call, "EBUSY")
-    free()
-    return Effect.void
-  })
-
-const numberOf = ({ device, number, srqType }: SharedReceiveQueueState) =>
-  srqType === "basic" || device.description.provider === "rxe"
-    ? fail("ibv_get_srq_num", "EOPNOTSUPP")
-    : Effect.succeed(number)
 
 const lacksReceives = ({ qpType, recvCq }: Queue.QueuePairInit): boolean => qpType !== "xrcSend" && recvCq === undefined
 

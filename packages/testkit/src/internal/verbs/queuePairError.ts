@@ -1,4 +1,5 @@
 import type * as AsyncEvent from "@effect-rdma/verbs/AsyncEvent"
+import type * as CompletionCounterAttributes from "@effect-rdma/verbs/CompletionCounterAttributes"
 import type * as DataPath from "@effect-rdma/verbs/operations/DataPath"
 import type * as WorkCompletionOpcode from "@effect-rdma/verbs/WorkCompletionOpcode"
 import type * as WorkCompletionStatus from "@effect-rdma/verbs/WorkCompletionStatus"
@@ -97,6 +98,7 @@ export const completeSend = (
   const { device, sendQueue, sends, sqSigAll } = self
   const isRxe = device.description.provider === "rxe"
   sends.posted.shift()
+  QueueState.count(self, counted[request.opcode], status !== "success")
   if (isRxe) sends.ring.used--
   else sends.silent++
   if (status === "success" && !sqSigAll && !request.flags.includes("signaled")) return
@@ -119,18 +121,19 @@ export const completeSend = (
 
 /** Tells of a receive, and frees its place. */
 export const completeReceive = (
-  { device, verbs }: QueuePairObject,
+  self: QueuePairObject,
   queue: CompletionQueueState,
   { ring }: ReceiveQueue,
   completed: Store.Completed,
   isSolicited: boolean
 ): boolean => {
-  if (device.description.provider === "rxe") ring.used--
+  QueueState.count(self, "recv", completed.status !== "success")
+  if (self.device.description.provider === "rxe") ring.used--
   else {
     completed.ring = ring
     completed.frees = 1
   }
-  const hasRoom = Store.complete(verbs, queue, completed, isSolicited)
+  const hasRoom = Store.complete(self.verbs, queue, completed, isSolicited)
   if (!hasRoom) overrun(queue)
   return hasRoom
 }
@@ -153,6 +156,17 @@ const overrun = (queue: CompletionQueueState): void => {
 /** rxe says of every send how long it was. */
 const lengthOf = ({ inlineData, sgList }: DataPath.SendRequest): number =>
   inlineData === undefined ? MemoryAccess.lengthOf(sgList) : inlineData.length
+
+const counted: {
+  readonly [Opcode in DataPath.SendRequest["opcode"]]?: CompletionCounterAttributes.AttachedOperation
+} = {
+  send: "send",
+  sendWithImm: "send",
+  sendWithInv: "send",
+  rdmaWrite: "rdmaWrite",
+  rdmaWriteWithImm: "rdmaWrite",
+  rdmaRead: "rdmaRead"
+}
 
 const opcodes: {
   readonly [Opcode in DataPath.SendRequest["opcode"]]: WorkCompletionOpcode.WorkCompletionOpcode

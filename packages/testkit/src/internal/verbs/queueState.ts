@@ -1,5 +1,6 @@
 import type * as Identifier from "@effect-rdma/core/Identifier"
 import type * as Pointer from "@effect-rdma/core/Pointer"
+import type * as CompletionCounterAttributes from "@effect-rdma/verbs/CompletionCounterAttributes"
 import type * as DataPath from "@effect-rdma/verbs/operations/DataPath"
 import type * as QueuePairAttributes from "@effect-rdma/verbs/QueuePairAttributes"
 import type * as States from "@effect-rdma/verbs/QueuePairState"
@@ -98,6 +99,8 @@ export interface QueuePairObject {
   expectedPsn: number
   /** Whether it has told that a peer talks to it. */
   isEstablished: boolean
+  /** What counts its operations. */
+  readonly counters: Array<(operation: CompletionCounterAttributes.AttachedOperation, isFailed: boolean) => void>
   /** The handles on it. */
   readonly handles: Set<QueuePairState>
   /** The XRC domain that it receives in. */
@@ -139,6 +142,16 @@ export const groupsOf = (fabric: Host.FabricState): Map<string, Set<QueuePairSta
   let found = groups.get(fabric)
   if (found === undefined) groups.set(fabric, found = new Map())
   return found
+}
+
+/** Counts an operation of a queue pair that has counters. */
+export const count = (
+  { counters }: QueuePairObject,
+  operation: CompletionCounterAttributes.AttachedOperation | undefined,
+  isFailed = false
+): void => {
+  if (operation === undefined) return
+  for (const each of counters) each(operation, isFailed)
 }
 
 /** What peers find on a device: its queue pairs and its shared receive queues by their numbers. */

@@ -14,9 +14,11 @@ type Status = WorkCompletionStatus.WorkCompletionStatus
 /** Sends what was posted, until something has to be waited for. A doorbell does this. */
 export const run = (self: QueuePairObject): void =>
   self.verbs.fabric.work.run(() => {
+    const { sends, state } = self
+    if (!sends.isLost || state !== "rts" || hearerOf(self) === undefined) return send(self, false)
     // The peer misses what it did not hear as soon as it hears something behind it.
-    if (self.sends.isLost && self.state === "rts" && hearerOf(self) !== undefined) return again(self)
-    send(self, false)
+    sends.waits?.()
+    again(self)
   })
 
 /** Raises the event of a drained queue, if one is due. */
@@ -73,6 +75,8 @@ const carryOut = (self: QueuePairObject, request: SendEntry): Status | "waits" =
   if (isRxe && isRead && (self.attributes.maxRdAtomic ?? 0) === 0) return stall(self)
   const bytes = isRead ? nothing : request.inlineData ?? MemoryAccess.gather(device, domain, request.sgList)
   if (typeof bytes === "string") return isRxe && bytes === "key" ? "locQpOpErr" : "locProtErr"
+  // Nobody is on the fabric who reads what is no message.
+  if (self.qpType === "rawPacket") return "success"
   if (self.qpType === "ud") return Datagrams.send(self, request, bytes)
   return transmit(self, request, bytes)
 }
@@ -126,7 +130,6 @@ const stall = (self: QueuePairObject): "waits" => {
 }
 
 const again = (self: QueuePairObject): void => {
-  self.sends.waits?.()
   self.sends.waits = undefined
   self.sends.isLost = false
   self.verbs.fabric.work.run(() => send(self, true))
@@ -200,7 +203,8 @@ const known: { readonly [type: string]: ReadonlySet<string> } = {
   rc: reliable,
   xrcSend: reliable,
   uc: new Set(writes),
-  ud: new Set(sends)
+  ud: new Set(sends),
+  rawPacket: new Set(["send", "tso"])
 }
 
 /** What its kernel lacks, or got later. */

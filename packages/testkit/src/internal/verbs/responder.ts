@@ -138,7 +138,10 @@ const respond = (
   if (length === 0) return nothing
   const target = MemoryAccess.named(self, remote, length, access)
   if (target === undefined) return refuse(self, "remAccessErr")
-  if (access === "remoteRead") return target
+  if (access === "remoteRead") {
+    QueueState.count(self, "remoteRdmaRead")
+    return target
+  }
   if ((remote.remoteAddr & 7n) !== 0n) return refuse(self, "remInvReqErr")
   const { compareAdd = 0n, swap = 0n } = request
   const before = target.slice()
@@ -153,14 +156,16 @@ const respond = (
 const write = (self: QueuePairObject, { remote }: DataPath.SendRequest, bytes: Uint8Array): boolean => {
   if (bytes.length === 0) return true
   const target = remote && MemoryAccess.named(self, remote, bytes.length, "remoteWrite")
+  QueueState.count(self, "remoteRdmaWrite", target === undefined)
   target?.set(bytes)
   return target !== undefined
 }
 
 const receiveMessage = (self: QueuePairObject, request: DataPath.SendRequest, bytes: Uint8Array): Answer => {
   const inbox = inboxOf(self, request)
-  const receive = inbox?.receives.posted.peek()
-  if (inbox === undefined || receive === undefined) return "rnr"
+  if (inbox === undefined) return refuse(self, "remInvReqErr")
+  const receive = inbox.receives.posted.peek()
+  if (receive === undefined) return "rnr"
   const isWrite = request.opcode === "rdmaWriteWithImm"
   if (isWrite && !write(self, request, bytes)) return refuseWrite(self, inbox, receive)
   const problem = isWrite ? undefined : MemoryAccess.scatter(self.device, inbox.domain, receive.sgList, bytes)

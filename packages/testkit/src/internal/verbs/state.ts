@@ -9,6 +9,7 @@ import { VerbsError } from "@effect-rdma/verbs/VerbsError"
 import type * as WorkQueueAttributes from "@effect-rdma/verbs/WorkQueueAttributes"
 import * as Effect from "effect/Effect"
 import type * as Latch from "effect/Latch"
+import { FabricMisuse } from "../../FabricMisuse.ts"
 import type * as Topology from "../../Topology.ts"
 import type { Deque } from "../deque.ts"
 import type * as Heap from "../heap.ts"
@@ -173,3 +174,39 @@ export const rootOf = (domain: DomainState): DomainState => domain.root ?? domai
 
 export const portOf = (device: Host.DeviceState, portNum: Identifier.AnyPortNumber): Topology.Port | undefined =>
   device.description.ports.find((port) => port.number === portNum)
+
+/** The parts of an object must be of the context that it is made on. */
+export const ensureOneContext = (
+  call: string,
+  context: Pointer.Pointer<"ibv_context">,
+  parts: ReadonlyArray<OfContext>
+): void => {
+  if (parts.some((part) => part.context !== context)) {
+    throw new FabricMisuse({ call, problem: "the parts are of different contexts" })
+  }
+}
+
+/** A query or change of an object whose device is there. */
+export const on = <Struct extends string, Value extends OfContext, A>(
+  call: string,
+  store: { readonly get: (call: string, pointer: Pointer.Pointer<Struct>) => Value },
+  pointer: Pointer.Pointer<Struct>,
+  run: (value: Value) => Effect.Effect<A, VerbsError>
+): Effect.Effect<A, VerbsError> =>
+  Effect.suspend(() => {
+    const value = store.get(call, pointer)
+    return value.device.plugged ? run(value) : fail(call, "EIO")
+  })
+
+/** Destroys an object whose device is there, and that nothing uses. */
+export const destroy = (
+  call: string,
+  value: OfContext & { readonly users: number },
+  free: () => void
+): Effect.Effect<void, VerbsError> =>
+  Effect.suspend(() => {
+    if (!value.device.plugged) return fail(call, "EIO")
+    if (value.users > 0) return fail(call, "EBUSY")
+    free()
+    return Effect.void
+  })
