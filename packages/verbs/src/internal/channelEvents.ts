@@ -44,7 +44,10 @@ export const whileReading = (
   Effect.raceFirst(
     Effect.callback<void>((resume) => {
       if (isTold()) return resume(Effect.void)
-      const tell = () => resume(Effect.void)
+      const tell = () => {
+        told.delete(tell)
+        resume(Effect.void)
+      }
       told.add(tell)
       return Effect.sync(() => told.delete(tell))
     }),
@@ -55,6 +58,11 @@ export const whileReading = (
       () => Resource.whileLive(self, Resource.use(self, self.context.verbs.awaitCqEvent))
     ))
   )
+
+/** Tells those who are there now: who is told may come back at once. */
+export const tellAll = (told: ReadonlySet<() => void>): void => {
+  for (const tell of Array.from(told)) tell()
+}
 
 // -----------------------------------------------------------------------------
 // internal
@@ -71,7 +79,7 @@ const read = (self: CompletionChannel.CompletionChannel): Effect.Effect<void, Ve
       if (queue !== undefined) {
         const { sleeping } = queue.completions
         if (sleeping.size === 0) pending.add(queue)
-        for (const tell of sleeping.size === 0 ? waiting : sleeping) tell()
+        tellAll(sleeping.size === 0 ? waiting : sleeping)
       }
       return countPair
     }

@@ -107,7 +107,7 @@ export const drive = (self: CompletionQueue.CompletionQueue): Effect.Effect<void
 /** Ends the need for somebody who polls; one who sleeps only for that must know. */
 export const leave = ({ completions }: CompletionQueue.CompletionQueue, tell: (error: VerbsError) => void): void => {
   completions.needing.delete(tell)
-  if (completions.needing.size === 0) { for (const wake of completions.sleeping) wake() }
+  if (completions.needing.size === 0) ChannelEvents.tellAll(completions.sleeping)
 }
 
 /** Takes what the device has: what is awaited is handed over, the rest is kept for those who poll. */
@@ -126,7 +126,7 @@ export const sweep = (self: CompletionQueue.CompletionQueue, dataPath: DataPath.
       taken.push({ completion, of })
       isKept = true
     }
-    if (isKept) { for (const tell of sleeping) tell() }
+    if (isKept) ChannelEvents.tellAll(sleeping)
     if (completions.length < atOnce) break
   }
   return undefined
