@@ -243,6 +243,23 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       yield* assertTaken(other, ["1 success"])
     }))
 
+  it("who waited for completions before does not take the event from who asks the channel now", () =>
+    Effect.gen(function*() {
+      const { channel, post, queue, send } = yield* withChannel
+      for (let wrId = 0n; wrId < 3n; wrId++) {
+        const fiber = yield* Effect.forkChild(assertTaken(queue, [`${wrId} success`]), { startImmediately: true })
+        yield* Effect.sleep("10 millis")
+        yield* post(wrId)
+        yield* send
+        yield* Fiber.join(fiber)
+      }
+      yield* CompletionQueue.requestNotification(queue)
+      yield* post(3n)
+      yield* send
+      assert.strictEqual(yield* within("an event", CompletionChannel.next(channel)), queue)
+      yield* assertTaken(queue, ["3 success"])
+    }))
+
   it("datagrams are waited for by events", () =>
     Effect.gen(function*() {
       const on = yield* domain
