@@ -36,18 +36,23 @@ import * as ParentDomain from "./verbs/ParentDomain.ts"
 import * as Port from "./verbs/Port.ts"
 import * as PortSpeed from "./verbs/PortSpeed.ts"
 import * as PortTables from "./verbs/PortTables.ts"
+import * as PostingStates from "./verbs/PostingStates.ts"
 import * as ProtectionDomain from "./verbs/ProtectionDomain.ts"
 import * as QueuePair from "./verbs/QueuePair.ts"
 import * as QueuePairConnection from "./verbs/QueuePairConnection.ts"
+import * as QueuePairEvents from "./verbs/QueuePairEvents.ts"
 import * as QueuePairStates from "./verbs/QueuePairStates.ts"
+import * as QueueRoom from "./verbs/QueueRoom.ts"
 import * as RateLimit from "./verbs/RateLimit.ts"
 import * as ReceivedDatagram from "./verbs/ReceivedDatagram.ts"
+import * as ReceiverNotReady from "./verbs/ReceiverNotReady.ts"
 import * as RegisteredMemory from "./verbs/RegisteredMemory.ts"
 import * as ResourceDomain from "./verbs/ResourceDomain.ts"
 import * as RwqIndTable from "./verbs/RwqIndTable.ts"
 import * as SendBatch from "./verbs/SendBatch.ts"
 import * as SharedReceiveQueue from "./verbs/SharedReceiveQueue.ts"
 import * as SharedReceives from "./verbs/SharedReceives.ts"
+import * as Workloads from "./verbs/Workloads.ts"
 import * as WorkQueue from "./verbs/WorkQueue.ts"
 import * as XrcDomain from "./verbs/XrcDomain.ts"
 import type * as VerbsLane from "./VerbsLane.ts"
@@ -106,6 +111,11 @@ export const suites = {
   ExtendedPolling,
   CompletionEvents,
   CompletionWaiting,
+  PostingStates,
+  QueueRoom,
+  ReceiverNotReady,
+  QueuePairEvents,
+  Workloads,
   AsyncEvents
 } as const
 

@@ -115,6 +115,7 @@ export interface RoceFacts {
  *   and options by these names
  * - `experimental`: the library has `ibv_exp_create_res_domain`
  * - `failureEvents`: a completion that failed gives the event of a solicited one
+ * - `flushesAtOnce`: a receive that is posted in ERR is flushed
  * - `ignoreOverrun`: the device can be told not to watch a completion queue for an overrun
  * - `imports`: objects of another context can be imported
  * - `moderation`: `ibv_modify_cq`
@@ -122,8 +123,10 @@ export interface RoceFacts {
  * - `noRemoteKey`: a region that no peer may touch has the remote key 0
  * - `onDemand`: pages can be brought in on demand
  * - `queuePairEvents`: the device tells that a peer talks to a queue pair, of its last receive, and of access errors
+ * - `refusesMisplaced`: an atomic at an address that is no multiple of eight is refused when it is posted
  * - `rereg`: a region can be changed in place
  * - `resizableSrq`: the room of a shared receive queue can be changed
+ * - `sharedQueueDomain`: the memory of a shared receive is of the domain of its queue, not of that of the queue pair
  * - `steering`: work queues, the spreading of packets over them, flows and counters
  * - `threadDomains`: `ibv_alloc_td` and `ibv_alloc_parent_domain`
  * - `timestamps`: extended completion queues report timestamps, VLANs, flow tags and tag matching
@@ -141,6 +144,7 @@ export type Feature =
   | "experimental"
   | "failureEvents"
   | "flowActions"
+  | "flushesAtOnce"
   | "ignoreOverrun"
   | "imports"
   | "moderation"
@@ -150,8 +154,10 @@ export type Feature =
   | "onDemand"
   | "queuePairEvents"
   | "rawPackets"
+  | "refusesMisplaced"
   | "rereg"
   | "resizableSrq"
+  | "sharedQueueDomain"
   | "steering"
   | "tagMatching"
   | "threadDomains"

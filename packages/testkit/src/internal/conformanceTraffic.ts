@@ -160,6 +160,17 @@ export const put = (self: End, text: string, offset = 0): WorkRequest.Sge => {
 export const textIn = ({ region }: End, length: number, offset = 0): string =>
   new TextDecoder().decode(region.bytes.subarray(half + offset, half + offset + length))
 
+/** Posts messages that tell of their end. */
+export const postSends = (self: End, ...wrIds: ReadonlyArray<bigint>) =>
+  QueuePair.postSend(
+    self.queuePair,
+    wrIds.map((wrId) => ({ opcode: "send", wrId, flags: ["signaled"], sgList: [piece(self)] }))
+  )
+
+/** Posts receives, all with the same memory. */
+export const postReceives = (self: End, ...wrIds: ReadonlyArray<bigint>) =>
+  QueuePair.postRecv(self.queuePair, wrIds.map((wrId) => ({ wrId, sgList: [room(self)] })))
+
 export const limit: Duration.Input = "10 seconds"
 
 /** Waits, but not for ever. */

@@ -35,8 +35,6 @@ import type * as VerbsLane from "../VerbsLane.ts"
 export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void => {
   const { connectedOn, datagramsOn, domain, has, it, itWhere } = trafficSuite(lane)
 
-  const nextOf = (channel: CompletionChannel.CompletionChannel) => within("an event", CompletionChannel.next(channel))
-
   /** A connection whose sender has a queue with events for its sends, and whose receiver one for its receives. */
   const withEvents = Effect.gen(function*() {
     const on = yield* domain
@@ -261,3 +259,5 @@ const assertNoEvent = (channel: CompletionChannel.CompletionChannel) =>
     const event = channel.context.verbs.getCqEvent(Resource.raw(channel))
     assertReason(yield* Effect.flip(event), "ibv_get_cq_event", "EAGAIN")
   })
+
+const nextOf = (channel: CompletionChannel.CompletionChannel) => within("an event", CompletionChannel.next(channel))

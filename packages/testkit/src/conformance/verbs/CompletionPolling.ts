@@ -36,11 +36,6 @@ import type * as VerbsLane from "../VerbsLane.ts"
 export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void => {
   const { connect, connected, connectedOn, datagramsOn, domain, it } = trafficSuite(lane)
 
-  const numbers = (count: number) => Array.from({ length: count }, (_, index) => BigInt(index))
-  const writes = (count: number) =>
-    numbers(count).map((wrId) => ({ opcode: "send", wrId, flags: ["signaled"] } as const))
-  const receives = (count: number) => numbers(count).map((wrId) => ({ wrId, sgList: [] }))
-  const succeeding = (count: number) => numbers(count).map((wrId) => `${wrId} success`)
   /** Time enough for what is under way. */
   const settle = Effect.sleep("100 millis")
 
@@ -262,3 +257,15 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       assert.strictEqual(yield* stateOf(self.queuePair), "err")
     }))
 }
+
+// -----------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------
+
+const numbers = (count: number) => Array.from({ length: count }, (_, index) => BigInt(index))
+
+const writes = (count: number) => numbers(count).map((wrId) => ({ opcode: "send", wrId, flags: ["signaled"] } as const))
+
+const receives = (count: number) => numbers(count).map((wrId) => ({ wrId, sgList: [] }))
+
+const succeeding = (count: number) => numbers(count).map((wrId) => `${wrId} success`)

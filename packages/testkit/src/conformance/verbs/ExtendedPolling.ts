@@ -32,19 +32,6 @@ import type * as VerbsLane from "../VerbsLane.ts"
 export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void => {
   const { connectedOn, datagramsOn, domain, headerBytes, it } = trafficSuite(lane)
 
-  /** Polls until so many were read. */
-  const takeExtended = (queue: CompletionQueue.ExtendedCompletionQueue, count: number) =>
-    Effect.suspend(() => {
-      const taken: Array<ExtendedCompletion.ExtendedCompletion> = []
-      const poll = CompletionQueue.pollExtended(queue, (completion) => taken.push(completion) < count)
-      return within(
-        `${count} completions`,
-        Effect.repeat(Effect.andThen(Effect.yieldNow, poll), {
-          until: () => taken.length >= count
-        })
-      ).pipe(Effect.as(taken))
-    })
-
   it("a poll reports of a message what its receiver must know", () =>
     Effect.gen(function*() {
       const on = yield* domain
@@ -202,3 +189,20 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       }
     }))
 }
+
+// -----------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------
+
+/** Polls until so many were read. */
+const takeExtended = (queue: CompletionQueue.ExtendedCompletionQueue, count: number) =>
+  Effect.suspend(() => {
+    const taken: Array<ExtendedCompletion.ExtendedCompletion> = []
+    const poll = CompletionQueue.pollExtended(queue, (completion) => taken.push(completion) < count)
+    return within(
+      `${count} completions`,
+      Effect.repeat(Effect.andThen(Effect.yieldNow, poll), {
+        until: () => taken.length >= count
+      })
+    ).pipe(Effect.as(taken))
+  })
