@@ -238,12 +238,14 @@ export const pollExtended = (
       if (wcFlags === undefined) return Effect.fail(notExtended())
       let left = self.cqe
       let count = 0
+      const deliveries = Completions.makeDeliveries()
       const polled = self.context.verbs.startPoll(pointer, wcFlags, (completion) => {
-        // One that is awaited goes to who awaits it.
-        const isWanted = !Completions.isForPoller(completion) || ++count > 0 && each(completion)
+        const isWanted = !Completions.isForPoller(completion, deliveries) || ++count > 0 && each(completion)
         return isWanted && --left > 0
       })
-      return Effect.map(polled, () => count)
+      return Effect.map(polled, () => count).pipe(
+        Effect.ensuring(Effect.sync(() => Completions.deliver(deliveries)))
+      )
     }),
     (count) => count === 0 ? Effect.void : countPoll
   )

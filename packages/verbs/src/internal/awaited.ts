@@ -7,6 +7,7 @@
 import * as Resource from "@effect-rdma/core/Resource"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import type * as CompletionQueue from "../CompletionQueue.ts"
 import type * as DataPath from "../operations/DataPath.ts"
 import type * as QueuePair from "../QueuePair.ts"
@@ -157,7 +158,10 @@ const untilRoom = (
     if (hasRoom(request)) return Effect.succeed(completionQueue)
     // Room comes with a completion only.
     if (queue.signaled === 0) Work.ensureRoom("ibv_post_send", queue, 1)
-    const waiter: Waiter = { isTold: () => error !== undefined || hasRoom(request), wake: () => {} }
+    const waiter: Waiter = {
+      isTold: () => error !== undefined || queue.capacity === 0 || hasRoom(request),
+      wake: () => {}
+    }
     let error: VerbsError | undefined
     const told = () => waiter.wake()
     const failed = (reason: VerbsError) => {
@@ -169,6 +173,8 @@ const untilRoom = (
     return Effect.andThen(Completions.drive(completionQueue), wait(waiter)).pipe(
       Effect.ensuring(Effect.sync(() => {
         queue.waiting.delete(told)
+        // Somebody else may have the room that this one was told of.
+        RequestQueue.tellWaiting(queue)
         Completions.leave(completionQueue, failed)
       })),
       Effect.flatMap(() => error === undefined ? untilRoom(self, request) : Effect.fail(error))
@@ -212,7 +218,7 @@ const untilEnded = (
   restore: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 ): Outcome =>
   restore(wait(pending)).pipe(
-    Effect.onInterrupt(() => stop(self, pending)),
+    Effect.onInterrupt(() => Effect.exit(stop(self, pending))),
     Effect.andThen(Effect.suspend(() => pending.outcome ?? stop(self, pending)))
   )
 
@@ -224,8 +230,8 @@ const stop = (self: QueuePair.QueuePair, pending: Pending): Outcome =>
       yield* endedWithin(pending, Duration.toMillis(Duration.fromInputUnsafe(grace)))
     }
     if (pending.failure === undefined && pending.outcome === undefined) {
-      yield* moveTo(self, "err")
-      yield* endedWithin(pending, flushMillis)
+      const moved = yield* moveTo(self, "err")
+      if (Exit.isSuccess(moved)) yield* endedWithin(pending, flushMillis)
     }
     if (pending.outcome === undefined) {
       const { failure } = pending

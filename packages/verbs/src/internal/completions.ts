@@ -50,18 +50,32 @@ export const poll = (
   for (;;) {
     const polled = dataPath.pollCq(cq, max)
     if (polled.error !== undefined) return polled
-    const completions = polled.completions.filter(isForPoller)
+    const deliveries = makeDeliveries()
+    const completions = polled.completions.filter((completion) => receiverOf(completion, deliveries) !== undefined)
+    deliver(deliveries)
     if (completions.length > 0 || polled.completions.length < max) return { completions, error: undefined }
   }
 }
 
+/** Handing completions over to those who await them: their fibers may go on at once, so it comes after all else. */
+export interface Deliveries {
+  readonly awaited: Array<() => void>
+  readonly queues: Set<RequestQueue.RequestQueue>
+}
+
+export const makeDeliveries = (): Deliveries => ({ awaited: [], queues: new Set() })
+
+export const deliver = ({ awaited, queues }: Deliveries): void => {
+  for (const tell of awaited) tell()
+  for (const queue of queues) if (queue.waiting.size > 0) RequestQueue.tellWaiting(queue)
+}
+
 /**
  * Whether a completion is for those who poll; then it has the `wrId` that was given with the request. One that is awaited
- * is handed over here, and one of a queue that is no more is nobody's.
+ * is a delivery, and one of a queue that is no more is nobody's.
  */
-export const isForPoller = (
-  completion: WorkCompletion.WorkCompletion | ExtendedCompletion.ExtendedCompletion
-): boolean => receiverOf(completion) !== undefined
+export const isForPoller = (completion: ExtendedCompletion.ExtendedCompletion, deliveries: Deliveries): boolean =>
+  receiverOf(completion, deliveries) !== undefined
 
 /** Waits until `look` gives something, in the way of the fiber's strategy. */
 export const until = <A>(
@@ -118,15 +132,17 @@ export const sweep = (self: CompletionQueue.CompletionQueue, dataPath: DataPath.
   for (let swept = 0; swept <= self.cqe; swept += atOnce) {
     const { completions, error } = dataPath.pollCq(cq, atOnce)
     if (error !== undefined) return error
+    const deliveries = makeDeliveries()
     let isKept = false
     for (const completion of completions) {
-      const of = receiverOf(completion)
+      const of = receiverOf(completion, deliveries)
       if (of === undefined) continue
       of.undelivered++
       taken.push({ completion, of })
       isKept = true
     }
     if (isKept) ChannelEvents.tellAll(sleeping)
+    deliver(deliveries)
     if (completions.length < atOnce) break
   }
   return undefined
@@ -147,11 +163,13 @@ const foreign: Pick<RequestQueue.RequestQueue, "undelivered"> = { undelivered: 0
 type Mutable<A> = { -readonly [K in keyof A]: A[K] }
 
 const receiverOf = (
-  completion: WorkCompletion.WorkCompletion | ExtendedCompletion.ExtendedCompletion
+  completion: WorkCompletion.WorkCompletion | ExtendedCompletion.ExtendedCompletion,
+  deliveries: Deliveries
 ): Pick<RequestQueue.RequestQueue, "undelivered"> | undefined => {
   const ended = RequestQueue.end(completion.wrId)
   if (ended === undefined) return RequestQueue.isForeign(completion.wrId) ? foreign : undefined
   const { queue, underWay } = ended
+  if (queue.waiting.size > 0) deliveries.queues.add(queue)
   // The poll made it for us alone.
   const own: Mutable<typeof completion> = completion
   if (typeof underWay === "bigint") {
@@ -159,7 +177,7 @@ const receiverOf = (
     return queue
   }
   own.wrId = underWay.wrId
-  underWay.ended(plain(completion))
+  deliveries.awaited.push(() => underWay.ended(plain(completion)))
   return undefined
 }
 

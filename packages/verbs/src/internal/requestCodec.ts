@@ -54,6 +54,8 @@ export const writeSends = (room: Room, requests: ReadonlyArray<DataPath.SendRequ
   }
   const firstPiece = requests.length * sendSize
   room.ensure(firstPiece + pieces * pieceSize + bytes)
+  // What a request has no use for is looked at by some providers.
+  room.bytes().fill(0, 0, firstPiece)
   const view = room.view()
   const base = Number(room.address())
   let piece = firstPiece

@@ -114,7 +114,6 @@ export const end = (wrId: bigint): { readonly queue: RequestQueue; readonly unde
     queue.tail = at + 1 === queue.capacity ? 0 : at + 1
   } else queue.free.push(at)
   vacate(queue, at)
-  if (queue.waiting.size > 0) tellWaiting(queue)
   return { queue, underWay }
 }
 
@@ -122,6 +121,15 @@ export const end = (wrId: bigint): { readonly queue: RequestQueue; readonly unde
 export const isForeign = (wrId: bigint): boolean => {
   const queue = Math.floor(Number(wrId) / places)
   return queue === 0 || queue > lastQueue
+}
+
+/** Tells as many as there is room for, the first ones first. They leave by themselves. */
+export const tellWaiting = ({ capacity, inFlight, waiting }: RequestQueue): void => {
+  let room = capacity - inFlight
+  for (const tell of waiting) {
+    if (room-- <= 0) return
+    tell()
+  }
 }
 
 /**
@@ -146,9 +154,10 @@ export const drop = (queue: RequestQueue): void => {
 
 /** Drops all, for good: the queue is destroyed. */
 export const close = (queue: RequestQueue): void => {
-  queue.capacity = 0
   drop(queue)
+  queue.capacity = 0
   queues.delete(queue.base / places)
+  for (const tell of queue.waiting) tell()
 }
 
 // -----------------------------------------------------------------------------
@@ -161,10 +170,4 @@ const vacate = (queue: RequestQueue, at: number): void => {
   place.underWay = undefined
   queue.inFlight--
   if (place.isSignaled) queue.signaled--
-}
-
-const tellWaiting = (queue: RequestQueue): void => {
-  const waiting = Array.from(queue.waiting)
-  queue.waiting.clear()
-  for (const told of waiting) told()
 }
