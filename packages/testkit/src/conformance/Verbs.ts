@@ -51,6 +51,7 @@ import * as ResourceDomain from "./verbs/ResourceDomain.ts"
 import * as RwqIndTable from "./verbs/RwqIndTable.ts"
 import * as SendBatch from "./verbs/SendBatch.ts"
 import * as SharedReceiveQueue from "./verbs/SharedReceiveQueue.ts"
+import * as SharedReceiveRoom from "./verbs/SharedReceiveRoom.ts"
 import * as SharedReceives from "./verbs/SharedReceives.ts"
 import * as Workloads from "./verbs/Workloads.ts"
 import * as WorkQueue from "./verbs/WorkQueue.ts"
@@ -107,6 +108,7 @@ export const suites = {
   DatagramPeers,
   MulticastTraffic,
   SharedReceives,
+  SharedReceiveRoom,
   CompletionPolling,
   ExtendedPolling,
   CompletionEvents,

@@ -14,7 +14,7 @@ import * as MemoryRegion from "@effect-rdma/verbs/MemoryRegion"
 import type * as ProtectionDomain from "@effect-rdma/verbs/ProtectionDomain"
 import * as QueuePair from "@effect-rdma/verbs/QueuePair"
 import type * as QueuePairAttributes from "@effect-rdma/verbs/QueuePairAttributes"
-import type * as SharedReceiveQueue from "@effect-rdma/verbs/SharedReceiveQueue"
+import * as SharedReceiveQueue from "@effect-rdma/verbs/SharedReceiveQueue"
 import type * as WorkCompletion from "@effect-rdma/verbs/WorkCompletion"
 import type * as WorkRequest from "@effect-rdma/verbs/WorkRequest"
 import { assert } from "@effect/vitest"
@@ -105,9 +105,30 @@ export const trafficSuite = <Others>(lane: VerbsLane.VerbsLane<Others>) => {
     return made
   })
 
+  /** So many senders, each with a receiver of its own on one queue; the receives are in the memory of the first one. */
+  const onOneQueue = Effect.fnUntraced(function*(count: number, maxWr = 16, options: Connecting = {}) {
+    const on = yield* domain
+    const srq = yield* SharedReceiveQueue.make(on, { maxWr, maxSge: 2 })
+    const pairs = yield* Effect.forEach(
+      Array.from({ length: count }),
+      () => connectedOn(on, "rc", { ...options, b: { srq } })
+    )
+    const [first] = pairs
+    if (first === undefined) return assert.fail("there is no pair")
+    const receive = (wrId: bigint, length = 64) => ({ wrId, sgList: [room(first.b, 64 * Number(wrId), length)] })
+    return {
+      srq,
+      pairs,
+      first,
+      receive,
+      textOf: (wrId: bigint, length: number) => textIn(first.b, length, 64 * Number(wrId))
+    }
+  })
+
   return {
     ...suite,
     connect,
+    onOneQueue,
     connectedOn,
     connected: (options: Parameters<typeof connectedOn>[2] = {}) =>
       Effect.flatMap(domain, (on) => connectedOn(on, "rc", options)),

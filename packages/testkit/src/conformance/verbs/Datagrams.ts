@@ -14,7 +14,6 @@ import {
   addressed,
   assertQuiet,
   assertTaken,
-  end,
   half,
   piece,
   put,
@@ -170,19 +169,6 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       yield* QueuePair.send(a.queuePair, { to: addressed(ah, b), sgList: [put(a, "hello?")] })
       yield* assertQuiet(b.receives)
       assert.strictEqual(yield* stateOf(b.queuePair), "rts")
-    }))
-
-  it("a connected queue pair that takes one for datagrams as its peer reaches nobody: retryExcErr", () =>
-    Effect.gen(function*() {
-      const on = yield* domain
-      const [a, b] = [yield* end(on, "rc"), yield* datagramsOn(on)]
-      yield* QueuePair.postRecv(b.queuePair, [{ wrId: 1n, sgList: [room(b, 0, 100)] }])
-      const local = yield* QueuePair.endpoint(a.queuePair, { portNum: lane.port })
-      const remote = yield* QueuePair.endpoint(b.queuePair, { portNum: lane.port })
-      yield* QueuePair.connect(a.queuePair, local, remote, { timeout: 8, retryCnt: 1 })
-      yield* QueuePair.postSend(a.queuePair, [{ opcode: "send", wrId: 2n, sgList: [put(a, "hello?")] }])
-      yield* assertTaken(a.sends, ["2 retryExcErr"])
-      yield* assertQuiet(b.receives)
     }))
 
   it("without a receive a datagram is lost, and the next one arrives", () =>

@@ -20,8 +20,6 @@ import {
   put,
   remoteOf,
   room,
-  take,
-  takeOne,
   textIn,
   trafficSuite,
   within
@@ -274,21 +272,6 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
           yield* toInit(self)
           yield* postReceives(self, 1n, 2n)
           yield* last(self.queuePair)
-        }))
-      }
-    }))
-
-  it("queue pairs come and go many times, each with a message", () =>
-    Effect.gen(function*() {
-      const on = yield* domain
-      for (let round = 0; round < 20; round++) {
-        yield* Effect.scoped(Effect.gen(function*() {
-          const [a, b] = [yield* end(on, "rc"), yield* end(on, "rc")]
-          yield* connect(a, b)
-          yield* postReceives(b, BigInt(round))
-          yield* postSends(a, 1n)
-          assert.strictEqual((yield* takeOne(b.receives)).wrId, BigInt(round))
-          yield* take(a.sends, 1)
         }))
       }
     }))

@@ -17,8 +17,11 @@ import {
   assertQuiet,
   assertTaken,
   type End,
+  end,
   half,
   piece,
+  postReceives,
+  postSends,
   put,
   remoteOf,
   room,
@@ -246,6 +249,21 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
         yield* assertQuiet(...live.flatMap(({ a, b }) => [a.sends, a.receives, b.sends, b.receives]))
       }).pipe(Random.withSeed(seed)))
   }
+
+  it("queue pairs come and go many times, each with a message", () =>
+    Effect.gen(function*() {
+      const on = yield* domain
+      for (let round = 0; round < 20; round++) {
+        yield* Effect.scoped(Effect.gen(function*() {
+          const [a, b] = [yield* end(on, "rc"), yield* end(on, "rc")]
+          yield* connect(a, b)
+          yield* postReceives(b, BigInt(round))
+          yield* postSends(a, 1n)
+          assert.strictEqual((yield* takeOne(b.receives)).wrId, BigInt(round))
+          yield* take(a.sends, 1)
+        }))
+      }
+    }))
 }
 
 // -----------------------------------------------------------------------------
