@@ -26,7 +26,7 @@ import { verbsSuite } from "./conformanceVerbs.ts"
 
 /** A queue pair with queues and memory: sends leave from the first half of it, receives arrive in the second. */
 export interface End<out Type extends "rc" | "uc" | "ud" = "rc" | "uc" | "ud"> {
-  readonly domain: ProtectionDomain.ProtectionDomain
+  readonly domain: ProtectionDomain.AnyDomain
   readonly sends: CompletionQueue.CompletionQueue
   readonly receives: CompletionQueue.CompletionQueue
   readonly queuePair: QueuePair.QueuePair<Type>
@@ -43,7 +43,7 @@ export interface EndOptions {
 
 /** A queue pair in RESET, of which each kind of completion has a queue of its own unless told otherwise. */
 export const end = Effect.fnUntraced(function*<const Type extends "rc" | "uc" | "ud">(
-  domain: ProtectionDomain.ProtectionDomain,
+  domain: ProtectionDomain.AnyDomain,
   qpType: Type,
   { cap = {}, receives, sends, sqSigAll = false, srq }: EndOptions = {}
 ) {
@@ -85,7 +85,7 @@ export const trafficSuite = <Others>(lane: VerbsLane.VerbsLane<Others>) => {
   })
 
   const connectedOn = Effect.fnUntraced(function*<const Type extends "rc" | "uc">(
-    on: ProtectionDomain.ProtectionDomain,
+    on: ProtectionDomain.AnyDomain,
     qpType: Type,
     { a: optionsOfA = {}, b: optionsOfB = {}, ...options }: Connecting & {
       readonly a?: EndOptions
@@ -99,7 +99,7 @@ export const trafficSuite = <Others>(lane: VerbsLane.VerbsLane<Others>) => {
   })
 
   /** A queue pair for datagrams in RTS. */
-  const datagramsOn = Effect.fnUntraced(function*(on: ProtectionDomain.ProtectionDomain, options: EndOptions = {}) {
+  const datagramsOn = Effect.fnUntraced(function*(on: ProtectionDomain.AnyDomain, options: EndOptions = {}) {
     const made = yield* end(on, "ud", options)
     yield* ready.ud(made.queuePair)
     return made

@@ -5,6 +5,7 @@
  */
 import * as AddressHandle from "@effect-rdma/verbs/AddressHandle"
 import * as CompletionQueue from "@effect-rdma/verbs/CompletionQueue"
+import * as ParentDomain from "@effect-rdma/verbs/ParentDomain"
 import * as QueuePair from "@effect-rdma/verbs/QueuePair"
 import * as SharedReceiveQueue from "@effect-rdma/verbs/SharedReceiveQueue"
 import { assert } from "@effect/vitest"
@@ -41,7 +42,7 @@ import type * as VerbsLane from "../VerbsLane.ts"
  * @since 0.1.0
  */
 export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void => {
-  const { connect, connected, connectedOn, datagramsOn, domain, it } = trafficSuite(lane)
+  const { connect, connected, connectedOn, datagramsOn, domain, has, it, itWhere } = trafficSuite(lane)
 
   const all = { concurrency: "unbounded", discard: true } as const
 
@@ -160,7 +161,27 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       yield* Effect.all([exchange(reliable, 0, {}), exchange(unreliable, 0, {}), exchange(datagrams, 40, { to })], all)
     }))
 
-  it("writers and readers of the same memory see whole words, and additions of many lose none", () =>
+  itWhere(has("threadDomains"), "the provider has no parent domains")(
+    "messages between queue pairs of a parent domain, with memory, addresses and shared receives of it",
+    () =>
+      Effect.gen(function*() {
+        const parent = yield* ParentDomain.alloc(yield* domain)
+        const srq = yield* SharedReceiveQueue.make(parent, { maxWr: 4 })
+        const { a, b } = yield* connectedOn(parent, "rc", { b: { srq } })
+        yield* SharedReceiveQueue.postRecv(srq, [{ sgList: [room(b, 0, 64)] }])
+        yield* within("the send", QueuePair.send(a.queuePair, { sgList: [put(a, "connected")] }))
+        yield* takeOne(b.receives)
+        assert.strictEqual(textIn(b, 9), "connected")
+        const [sender, receiver] = [yield* datagramsOn(parent), yield* datagramsOn(parent)]
+        const to = addressed(yield* AddressHandle.make(parent, lane.loop), receiver)
+        yield* QueuePair.postRecv(receiver.queuePair, [{ sgList: [room(receiver, 0, 64)] }])
+        yield* within("the datagram", QueuePair.send(sender.queuePair, { to, sgList: [put(sender, "datagram")] }))
+        yield* takeOne(receiver.receives)
+        assert.strictEqual(textIn(receiver, 8, 40), "datagram")
+      })
+  )
+
+  it("the additions of many at once lose none", () =>
     Effect.gen(function*() {
       const on = yield* domain
       const { a: first, b: target } = yield* connectedOn(on, "rc")
