@@ -17,6 +17,7 @@ import * as CompletionQueueAttributes from "./CompletionQueueAttributes.ts"
 import * as DeviceContext from "./DeviceContext.ts"
 import type * as ExtendedCompletion from "./ExtendedCompletion.ts"
 import * as Completions from "./internal/completions.ts"
+import { withDataPath } from "./internal/dataPath.ts"
 import { orRefused, refused } from "./internal/refused.ts"
 import type * as Completion from "./operations/Completion.ts"
 import type * as ParentDomain from "./ParentDomain.ts"
@@ -275,12 +276,11 @@ export const poll = (
   self: CompletionQueue,
   max: number = 16
 ): Effect.Effect<ReadonlyArray<WorkCompletion.WorkCompletion>, VerbsError> =>
-  Effect.flatMap(self.context.verbs.dataPath, (dataPath) =>
-    orRefused(() => {
-      ensureMax(max)
-      const { completions, error } = Completions.poll(self, dataPath, max)
-      return error === undefined ? Effect.succeed(completions) : Effect.fail(error)
-    }))
+  withDataPath(self.context, (dataPath) => {
+    ensureMax(max)
+    const { completions, error } = Completions.poll(self, dataPath, max)
+    return error === undefined ? Effect.succeed(completions) : Effect.fail(error)
+  })
 
 /**
  * Waits until there are completions, and takes at most `max`. It waits as the fiber's `WaitStrategy` says, and can be

@@ -89,6 +89,7 @@ export const post = (
           Effect.onError(() =>
             Effect.sync(() => begun.toReversed().forEach((wrId) => RequestQueue.undo(self.work.sends, wrId)))
           ),
+          Work.inOneTurn,
           Effect.tap(() => Effect.sync(() => ledger.bracketed(["ibv_wr_start", "ibv_wr_complete"]))),
           Effect.uninterruptible
         )

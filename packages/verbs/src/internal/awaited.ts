@@ -16,6 +16,7 @@ import * as WaitStrategy from "../WaitStrategy.ts"
 import * as WorkCompletion from "../WorkCompletion.ts"
 import type * as WorkRequest from "../WorkRequest.ts"
 import * as Completions from "./completions.ts"
+import { withDataPath } from "./dataPath.ts"
 import * as Posting from "./posting.ts"
 import * as Path from "./queuePairPath.ts"
 import * as Work from "./queuePairWork.ts"
@@ -87,56 +88,55 @@ const whenPosted = (self: QueuePair.QueuePair, request: Request): Outcome =>
     Effect.flatMap(
       restore(untilRoom(self, request)),
       (completionQueue) =>
-        Effect.flatMap(self.context.verbs.dataPath, (dataPath) =>
-          orRefused(() => {
-            // Others may have been quicker.
-            if (!hasRoom(request)) return restore(whenPosted(self, request))
-            const { needing } = completionQueue.completions
-            let isUrgent = false
-            const held: Array<() => void> = []
-            const giveBack = () => held.splice(0).forEach((give) => give())
-            const pending: Pending = {
-              hasGrace: request.hasGrace,
-              outcome: undefined,
-              failure: undefined,
-              // Also when something that it holds is to be released.
-              isTold: () => isUrgent || pending.outcome !== undefined || pending.failure !== undefined,
-              wake: () => {},
-              end: (outcome) => {
-                if (pending.outcome !== undefined) return
-                pending.outcome = outcome
-                giveBack()
-                Completions.leave(completionQueue, failed)
-                pending.wake()
-              }
-            }
-            const failed = (error: VerbsError): void => {
-              pending.failure = error
+        withDataPath(self.context, (dataPath) => {
+          // Others may have been quicker.
+          if (!hasRoom(request)) return restore(whenPosted(self, request))
+          const { needing } = completionQueue.completions
+          let isUrgent = false
+          const held: Array<() => void> = []
+          const giveBack = () => held.splice(0).forEach((give) => give())
+          const pending: Pending = {
+            hasGrace: request.hasGrace,
+            outcome: undefined,
+            failure: undefined,
+            // Also when something that it holds is to be released.
+            isTold: () => isUrgent || pending.outcome !== undefined || pending.failure !== undefined,
+            wake: () => {},
+            end: (outcome) => {
+              if (pending.outcome !== undefined) return
+              pending.outcome = outcome
+              giveBack()
+              Completions.leave(completionQueue, failed)
               pending.wake()
             }
-            try {
-              for (const handle of request.handles()) {
-                held.push(Resource.holdUnsafe(handle, () => {
-                  isUrgent = true
-                  pending.wake()
-                }))
-              }
-              const error = request.post(dataPath, {
-                wrId: request.wrId,
-                ended: (completion) => pending.end(outcomeOf(self, request.name, completion))
-              })
-              if (error !== undefined) throw error
-            } catch (thrown) {
-              giveBack()
-              throw thrown
+          }
+          const failed = (error: VerbsError): void => {
+            pending.failure = error
+            pending.wake()
+          }
+          try {
+            for (const handle of request.handles()) {
+              held.push(Resource.holdUnsafe(handle, () => {
+                isUrgent = true
+                pending.wake()
+              }))
             }
-            // On quick devices it has ended by now.
-            const error = Completions.sweep(completionQueue, dataPath)
-            if (pending.outcome !== undefined) return pending.outcome
-            needing.add(failed)
-            if (error !== undefined) failed(error)
-            return Effect.andThen(Completions.drive(completionQueue), untilEnded(self, pending, restore))
-          }))
+            const error = request.post(dataPath, {
+              wrId: request.wrId,
+              ended: (completion) => pending.end(outcomeOf(self, request.name, completion))
+            })
+            if (error !== undefined) throw error
+          } catch (thrown) {
+            giveBack()
+            throw thrown
+          }
+          // On quick devices it has ended by now.
+          const error = Completions.sweep(completionQueue, dataPath)
+          if (pending.outcome !== undefined) return pending.outcome
+          needing.add(failed)
+          if (error !== undefined) failed(error)
+          return Effect.andThen(Completions.drive(completionQueue), untilEnded(self, pending, restore))
+        })
     )
   )
 
@@ -193,12 +193,7 @@ const outcomeOf = (
       return Effect.fail(refused("ibv_modify_qp", "ECANCELED", "The queue pair was reset: its requests are gone"))
     })
   }
-  if (completion.status === "success") return Effect.succeed(completion)
-  const { qpNum, status, vendorErr, wrId } = completion
-  const queuePair = Resource.nameOf(self)
-  return Effect.fail(
-    new WorkCompletion.WorkCompletionError({ request, status, vendorErr, wrId, qpNum, queuePair })
-  )
+  return WorkCompletion.orFail(completion, request, self)
 }
 
 interface Waiter {

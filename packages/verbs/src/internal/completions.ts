@@ -16,6 +16,7 @@ import type { VerbsError } from "../VerbsError.ts"
 import * as WaitStrategy from "../WaitStrategy.ts"
 import type * as WorkCompletion from "../WorkCompletion.ts"
 import * as ChannelEvents from "./channelEvents.ts"
+import { withDataPath } from "./dataPath.ts"
 import { refused } from "./refused.ts"
 import * as RequestQueue from "./requestQueue.ts"
 
@@ -51,7 +52,7 @@ export const poll = (
     const polled = dataPath.pollCq(cq, max)
     if (polled.error !== undefined) return polled
     const deliveries = makeDeliveries()
-    const completions = polled.completions.filter((completion) => receiverOf(completion, deliveries) !== undefined)
+    const completions = forPoller(polled.completions, deliveries)
     deliver(deliveries)
     if (completions.length > 0 || polled.completions.length < max) return { completions, error: undefined }
   }
@@ -82,7 +83,7 @@ export const until = <A>(
   self: CompletionQueue.CompletionQueue,
   look: Look<A>
 ): Effect.Effect<A, VerbsError> =>
-  Effect.flatMap(self.context.verbs.dataPath, (dataPath) =>
+  withDataPath(self.context, (dataPath) =>
     look(dataPath) ??
       Effect.flatMap(WaitStrategy.WaitStrategy, (strategy) => {
         switch (strategy._tag) {
@@ -156,6 +157,20 @@ const atOnce = 32
 
 const notPolled = (cause: Cause.Cause<unknown>): VerbsError =>
   refused("ibv_poll_cq", "EIO", `The completion queue cannot be polled: ${Cause.pretty(cause)}`)
+
+/** Mostly all are: then nothing is copied. */
+const forPoller = (
+  completions: ReadonlyArray<WorkCompletion.WorkCompletion>,
+  deliveries: Deliveries
+): ReadonlyArray<WorkCompletion.WorkCompletion> => {
+  let some: Array<WorkCompletion.WorkCompletion> | undefined
+  for (let index = 0; index < completions.length; index++) {
+    const completion = completions[index]!
+    if (receiverOf(completion, deliveries) === undefined) some ??= completions.slice(0, index)
+    else if (some !== undefined) some.push(completion)
+  }
+  return some ?? completions
+}
 
 /** Of those who post through the seam, with numbers of their own. */
 const foreign: Pick<RequestQueue.RequestQueue, "undelivered"> = { undelivered: 0 }

@@ -11,8 +11,9 @@ import type * as QueuePair from "../QueuePair.ts"
 import type { SharedReceiveQueue } from "../SharedReceiveQueue.ts"
 import type { VerbsError } from "../VerbsError.ts"
 import type * as WorkRequest from "../WorkRequest.ts"
+import { withDataPath } from "./dataPath.ts"
 import * as Work from "./queuePairWork.ts"
-import { orRefused, refused } from "./refused.ts"
+import { refused } from "./refused.ts"
 import * as RequestQueue from "./requestQueue.ts"
 import * as WindowBinding from "./windowBinding.ts"
 import * as Codec from "./workRequest.ts"
@@ -33,7 +34,7 @@ export const send = (
   Work.ensureSending(call, self)
   // Who awaits a request has waited for the room.
   if (whom === wrIdOf) Work.ensureRoom(call, work.sends, requests.length)
-  const native = requests.map((request) => Codec.encodeSend(self, request))
+  const native = Codec.encodeSends(self, requests)
   for (let index = 0; index < native.length; index++) {
     const request = requests[index]!
     native[index]!.wrId = RequestQueue.begin(work.sends, whom(request), Work.isSignaled(work, request.flags))
@@ -81,11 +82,10 @@ export const post = (
   { context }: { readonly context: DeviceContext.DeviceContext },
   run: (dataPath: DataPath.DataPath) => VerbsError | undefined
 ): Effect.Effect<void, VerbsError> =>
-  Effect.flatMap(context.verbs.dataPath, (dataPath) =>
-    orRefused(() => {
-      const error = run(dataPath)
-      return error === undefined ? Effect.void : Effect.fail(error)
-    }))
+  withDataPath(context, (dataPath) => {
+    const error = run(dataPath)
+    return error === undefined ? Effect.void : Effect.fail(error)
+  })
 
 // -----------------------------------------------------------------------------
 // internal
@@ -103,7 +103,7 @@ const receiveOn = (
   postNative: (requests: ReadonlyArray<DataPath.ReceiveRequest>) => DataPath.Posted
 ): VerbsError | undefined => {
   if (whom === wrIdOf) Work.ensureRoom(call, queue, requests.length)
-  const native = requests.map((request) => Codec.encodeReceive(call, owner, request, maxSge))
+  const native = Codec.encodeReceives(call, owner, requests, maxSge)
   for (let index = 0; index < native.length; index++) {
     // Every receive has a completion.
     native[index]!.wrId = RequestQueue.begin(queue, whom(requests[index]!), true)

@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import * as Scheduler from "effect/Scheduler"
 import type * as SendBatch from "../operations/SendBatch.ts"
 import type * as QueuePair from "../QueuePair.ts"
 import type * as QueuePairState from "../QueuePairState.ts"
@@ -46,7 +47,8 @@ export const moved = (work: Work, state: QueuePairState.QueuePairState): void =>
 }
 
 export const isSignaled = ({ signalsAll }: Work, flags: ReadonlyArray<SendBatch.SendFlag> | undefined): boolean =>
-  signalsAll || (flags !== undefined && flags.includes("signaled"))
+  // Mostly it is the first: that is quicker than to search.
+  signalsAll || (flags !== undefined && (flags[0] === "signaled" || flags.includes("signaled")))
 
 /** Throws what forbids to post sends at all. */
 export const ensureSending = (call: string, { qpType, work }: QueuePair.QueuePair): void => {
@@ -78,6 +80,13 @@ export const ensureRoom = (call: string, queue: RequestQueue.RequestQueue, count
   )
 }
 
+/**
+ * Runs what numbers requests, posts them and takes back what was refused without a yield to other fibers. Who posts in
+ * between would complete out of order, or lose the place to those who are taken back.
+ */
+export const inOneTurn = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.provideService(effect, Scheduler.PreventSchedulerYield, true)
+
 /** Posts one send by a call of its own, which is told the number of the request. */
 export const postOne = <A>(
   call: string,
@@ -85,10 +94,10 @@ export const postOne = <A>(
   { flags, wrId }: { readonly wrId: bigint; readonly flags: ReadonlyArray<SendBatch.SendFlag> },
   post: (wrId: bigint) => Effect.Effect<A, VerbsError>
 ): Effect.Effect<A, VerbsError> =>
-  orRefused(() => {
+  inOneTurn(orRefused(() => {
     const { work } = self
     ensureSending(call, self)
     ensureRoom(call, work.sends, 1)
     const own = RequestQueue.begin(work.sends, wrId, isSignaled(work, flags))
     return Effect.onError(post(own), () => Effect.sync(() => RequestQueue.undo(work.sends, own)))
-  })
+  }))

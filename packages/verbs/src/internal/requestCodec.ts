@@ -60,6 +60,9 @@ export const writeSends = (room: Room, requests: ReadonlyArray<DataPath.SendRequ
   const base = Number(room.address())
   let piece = firstPiece
   let free = firstPiece + pieces * pieceSize
+  // A batch mostly has one: looking it up by its name is a tenth of the whole.
+  let opcode = ""
+  let nativeOpcode = 0
   const last = (requests.length - 1) * sendSize
   for (let index = 0, at = 0; at <= last; index++, at += sendSize) {
     const request = requests[index]!
@@ -67,10 +70,14 @@ export const writeSends = (room: Room, requests: ReadonlyArray<DataPath.SendRequ
     view.setBigUint64(at, request.wrId, true)
     writeAddress(view, at + next, at === last ? 0 : base + at + sendSize)
     writeAddress(view, at + sgListOf, base + piece)
-    view.setInt32(at + numSge, inlineData === undefined ? sgList.length : 1, true)
-    view.setInt32(at + opcodeOf, opcodes[request.opcode], true)
+    view.setUint32(at + numSge, inlineData === undefined ? sgList.length : 1, true)
+    if (request.opcode !== opcode) {
+      opcode = request.opcode
+      nativeOpcode = opcodes[request.opcode]
+    }
+    view.setUint32(at + opcodeOf, nativeOpcode, true)
     let bits = inlineData === undefined ? 0 : inline
-    for (let flag = 0; flag < flags.length; flag++) bits |= sendFlags[flags[flag]!]
+    for (let flag = 0; flag < flags.length; flag++) bits |= bitOf(flags[flag]!)
     view.setUint32(at + sendFlagsOf, bits, true)
     if (inlineData === undefined) piece = writePieces(view, piece, sgList)
     else {
@@ -124,7 +131,7 @@ export const writeReceives = (room: Room, requests: ReadonlyArray<DataPath.Recei
     view.setBigUint64(at, wrId, true)
     writeAddress(view, at + next, at === last ? 0 : base + at + receiveSize)
     writeAddress(view, at + sgListOf, base + piece)
-    view.setInt32(at + numSge, sgList.length, true)
+    view.setUint32(at + numSge, sgList.length, true)
     piece = writePieces(view, piece, sgList)
   }
 }
@@ -213,6 +220,8 @@ export const sendFlags: { readonly [Flag in SendBatch.SendFlag]: number } = {
   ipCsum: 16
 }
 const inline = 8
+
+const bitOf = (flag: SendBatch.SendFlag): number => flag === "signaled" ? sendFlags.signaled : sendFlags[flag]
 
 /** `enum ibv_wc_flags`. */
 const withGrh = 1

@@ -1,0 +1,87 @@
+/**
+ * A message goes to and fro between two programs as datagrams, as with `ibv_ud_pingpong`, which can be the other side:
+ *
+ *     node examples/ud-pingpong.ts              the server
+ *     node examples/ud-pingpong.ts 10.0.0.1     the client
+ */
+import { AddressHandle, CompletionQueue, QueuePair, ReceivedDatagram, WorkCompletion } from "@effect-rdma/verbs"
+import { Array, Effect } from "effect"
+import { Command } from "effect/cli"
+import type { Options, Peer } from "./pingpong.ts"
+import { check, endpoint, exchange, flags, measure, open, overTcp, PingpongError, run } from "./pingpong.ts"
+
+// A datagram is dropped unless it names the key of its receiver. All of these programs have the same.
+const qkey = 0x1111_1111
+
+export const udPingpong = Effect.fnUntraced(function*(options: Options, peer: Peer) {
+  const { ibPort, iters, rxDepth, size, sl } = options
+  // A datagram is received behind room for its routing header.
+  const { domain, memory, message, queue } = yield* open(
+    options,
+    peer,
+    rxDepth + 1,
+    ReceivedDatagram.routingHeaderBytes
+  )
+  const queuePair = yield* QueuePair.make(domain, {
+    qpType: "ud",
+    sendCq: queue,
+    recvCq: queue,
+    cap: { maxSendWr: 1, maxRecvWr: rxDepth }
+  })
+  const local = yield* endpoint(queuePair, options)
+  if (local.mtu !== undefined && size > local.mtu) {
+    return yield* new PingpongError({ problem: `a datagram has at most ${local.mtu} bytes, the MTU of the port` })
+  }
+
+  const postReceives = (count: number) =>
+    QueuePair.postRecv(queuePair, Array.replicate({ sgList: [{ region: memory }] }, count))
+
+  yield* QueuePair.toInit(queuePair, { portNum: ibPort, qkey })
+  yield* postReceives(rxDepth)
+  yield* QueuePair.toRtr(queuePair, {})
+  yield* QueuePair.toRts(queuePair, { sqPsn: local.psn })
+
+  const [to] = yield* exchange(peer, [{ local }], (_, remote) =>
+    Effect.map(
+      AddressHandle.make(domain, {
+        portNum: ibPort,
+        sl,
+        dlid: remote.lid,
+        ...(remote.gid && local.gidIndex !== undefined
+          ? { grh: { dgid: remote.gid, sgidIndex: local.gidIndex } }
+          : {})
+      }),
+      (ah) => ({ ah, remoteQpn: remote.qpNum, remoteQkey: qkey })
+    ))
+
+  const send = QueuePair.send(queuePair, {
+    to,
+    sgList: [{ region: memory, offset: ReceivedDatagram.routingHeaderBytes }]
+  })
+
+  let posted = rxDepth
+  const receive = Effect.gen(function*() {
+    const [completion] = yield* CompletionQueue.next(queue, 1)
+    yield* WorkCompletion.orFail(completion, "recv", queuePair)
+    if (--posted > 1) return
+    yield* postReceives(rxDepth - posted)
+    posted = rxDepth
+  })
+
+  yield* measure(
+    options,
+    Effect.fnUntraced(function*(heard) {
+      for (let round = 0; round < iters; round++) {
+        if (peer.role === "client") yield* send
+        yield* receive
+        heard()
+        if (peer.role === "server") yield* send
+      }
+    })
+  )
+  yield* check(options, peer, message)
+})
+
+if (import.meta.main) {
+  run(Command.make("ud-pingpong", flags(2048), overTcp(udPingpong)))
+}
