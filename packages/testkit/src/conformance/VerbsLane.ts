@@ -28,6 +28,11 @@ export interface VerbsLane<Others = never> extends Lane.Lane<Verbs.Verbs | Other
   readonly loop: AddressHandleAttributes.Input
   /** A multicast group. */
   readonly group: { readonly gid: string; readonly mlid: number }
+  /** A multicast group that the port hears, and the way to it. */
+  readonly multicast: {
+    readonly group: { readonly gid: string; readonly mlid: number }
+    readonly address: AddressHandleAttributes.Input
+  }
   /** An index of the GID table of the port with nothing at it. */
   readonly emptyGidIndex: number
   /** What is known of an Ethernet port with an IPv4 address; `undefined` for InfiniBand. */
@@ -63,16 +68,27 @@ export interface VerbsLane<Others = never> extends Lane.Lane<Verbs.Verbs | Other
  */
 export interface Statuses {
   /** A message from memory under a key that does not fit. */
-  readonly sendKey: "locProtErr" | "locQpOpErr"
+  readonly sendKey: Status
   /** A message that is longer than its receive. */
-  readonly shortReceive: { readonly sender: Status; readonly receiver: Status }
+  readonly shortReceive: BothEnds
   /** A message whose receive has a key that does not fit, or is not in its region. */
-  readonly receiveKey: { readonly sender: Status; readonly receiver: Status }
+  readonly receiveKey: BothEnds
   /** A key that is of nothing that can be invalidated here. */
   readonly localInv: Status
+  /** A datagram that is longer than the MTU. */
+  readonly longDatagram: Status
+  /** The receive that a datagram is too long for. */
+  readonly shortDatagramReceive: Status
+  /** A datagram by an address handle of another domain. */
+  readonly foreignAddressHandle: Status
 }
 
 type Status = WorkCompletionStatus.WorkCompletionStatus
+
+interface BothEnds {
+  readonly sender: Status
+  readonly receiver: Status
+}
 
 /**
  * The IPv4 side of an Ethernet port.
@@ -100,14 +116,18 @@ export interface RoceFacts {
  * - `completionCounters`, `deviceMemory`, `ece`, `flowActions`, `nullRegions`, `rawPackets`, `tagMatching`, `xrc`: objects
  *   and options by these names
  * - `experimental`: the library has `ibv_exp_create_res_domain`
+ * - `failureEvents`: a completion that failed gives the event of a solicited one
+ * - `flushesAtOnce`: a receive that is posted in ERR is flushed
  * - `ignoreOverrun`: the device can be told not to watch a completion queue for an overrun
  * - `imports`: objects of another context can be imported
  * - `moderation`: `ibv_modify_cq`
  * - `newerMemory`: what came after rdma-core 44: DMA handles, buffers and exports
  * - `noRemoteKey`: a region that no peer may touch has the remote key 0
  * - `onDemand`: pages can be brought in on demand
+ * - `queuePairEvents`: the device tells that a peer talks to a queue pair, of its last receive, and of access errors
  * - `rereg`: a region can be changed in place
  * - `resizableSrq`: the room of a shared receive queue can be changed
+ * - `sharedQueueDomain`: the memory of a shared receive is of the domain of its queue, not of that of the queue pair
  * - `steering`: work queues, the spreading of packets over them, flows and counters
  * - `tellsInvalidation`: a receive tells which key its message invalidated
  * - `threadDomains`: `ibv_alloc_td` and `ibv_alloc_parent_domain`
@@ -127,7 +147,9 @@ export type Feature =
   | "deviceMemory"
   | "ece"
   | "experimental"
+  | "failureEvents"
   | "flowActions"
+  | "flushesAtOnce"
   | "ignoreOverrun"
   | "imports"
   | "moderation"
@@ -135,9 +157,11 @@ export type Feature =
   | "noRemoteKey"
   | "nullRegions"
   | "onDemand"
+  | "queuePairEvents"
   | "rawPackets"
   | "rereg"
   | "resizableSrq"
+  | "sharedQueueDomain"
   | "steering"
   | "tagMatching"
   | "tellsInvalidation"

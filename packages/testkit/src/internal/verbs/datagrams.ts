@@ -78,9 +78,12 @@ const headerOf = (
   const port = portOf(device, portNum)
   const source = grh && port && Host.gidsOf(port).find((row) => row.index === grh.sgidIndex)
   if (grh === undefined || source === undefined) return undefined
-  const { dgid, flowLabel, hopLimit, trafficClass } = grh
+  const { dgid, flowLabel, trafficClass } = grh
   const sgid = source.gid
-  if (source.type === "roceV2" && Gid.isIpv4Mapped(sgid)) {
+  const isRouted = source.type === "roceV2"
+  // The kernel takes that of the route.
+  const hopLimit = isRouted && !Address.isMulticast(dgid) ? 64 : grh.hopLimit
+  if (isRouted && Gid.isIpv4Mapped(sgid)) {
     return RoutingHeader.toBytes({
       _tag: "Ipv4",
       typeOfService: trafficClass,
@@ -90,7 +93,6 @@ const headerOf = (
       dgid
     })
   }
-  const isRouted = source.type === "roceV2"
   return RoutingHeader.toBytes({
     _tag: "Global",
     trafficClass,
