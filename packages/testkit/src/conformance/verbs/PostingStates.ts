@@ -8,7 +8,6 @@ import type { VerbsError } from "@effect-rdma/verbs/VerbsError"
 import type * as WorkCompletion from "@effect-rdma/verbs/WorkCompletion"
 import { assert } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
 import { assertReason, recorded, timesCalled } from "../../internal/conformance.ts"
 import {
   assertQuiet,
@@ -178,42 +177,6 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       const all = Array.from({ length: 16 }, (_, wrId) => `${wrId} success`)
       yield* assertTaken(b.receives, all)
       yield* assertTaken(a.sends, all)
-    }))
-
-  it("an awaited request that a reset drops fails with ECANCELED", () =>
-    Effect.gen(function*() {
-      const { a } = yield* connected()
-      const waits = [QueuePair.send(a.queuePair, {}), QueuePair.recv(a.queuePair, { sgList: [] })]
-      const fibers = yield* Effect.forEach(waits, (wait) =>
-        Effect.forkChild(Effect.flip(wait), { startImmediately: true }))
-      yield* Effect.sleep("20 millis")
-      yield* QueuePair.toReset(a.queuePair)
-      for (const fiber of fibers) {
-        const error = yield* within("the end of the wait", Fiber.join(fiber))
-        if (error._tag !== "VerbsError") {
-          return assert.fail(error.message)
-        }
-        assertReason(error, "ibv_modify_qp", "ECANCELED")
-      }
-    }))
-
-  it("awaited requests that ERR flushes fail with wrFlushErr, and say which", () =>
-    Effect.gen(function*() {
-      const { a } = yield* connected()
-      const waits = [
-        QueuePair.send(a.queuePair, { wrId: 1n }),
-        QueuePair.recv(a.queuePair, { wrId: 2n, sgList: [] })
-      ]
-      const fibers = yield* Effect.forEach(waits, (wait) =>
-        Effect.forkChild(Effect.flip(wait), { startImmediately: true }))
-      yield* Effect.sleep("20 millis")
-      yield* QueuePair.toErr(a.queuePair)
-      const errors = yield* Effect.forEach(fibers, (fiber) =>
-        within("the end of the wait", Fiber.join(fiber)))
-      assert.deepStrictEqual(
-        errors.map((error) => error._tag === "WorkCompletionError" ? [error.request, error.status, error.wrId] : error),
-        [["send", "wrFlushErr", 1n], ["recv", "wrFlushErr", 2n]]
-      )
     }))
 
   it("a queue pair lives several lives, by ERR and by RESET alone", () =>

@@ -17,11 +17,8 @@ import {
   piece,
   postReceives,
   postSends,
-  put,
   remoteOf,
-  room,
   take,
-  textIn,
   trafficSuite,
   within
 } from "../../internal/conformanceTraffic.ts"
@@ -232,21 +229,6 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
         assert.isTrue(taken.every(({ status }) =>
           status === "success"
         ))
-      }
-    }))
-
-  it("a message of each size of a path MTU and around it arrives whole", () =>
-    Effect.gen(function*() {
-      const on = yield* domain
-      for (const pathMtu of [256, 512, 1024] as const) {
-        const { a, b } = yield* connectedOn(on, "rc", { pathMtu })
-        for (const length of [1, pathMtu - 1, pathMtu, pathMtu + 1, 4 * pathMtu]) {
-          const text = "0123456789".repeat(length / 10 + 1).slice(0, length)
-          yield* QueuePair.postRecv(b.queuePair, [{ wrId: 1n, sgList: [room(b, 0, 4096)] }])
-          yield* QueuePair.send(a.queuePair, { sgList: [put(a, text)] })
-          yield* assertTaken(b.receives, ["1 success"])
-          assert.strictEqual(textIn(b, length), text)
-        }
       }
     }))
 }
