@@ -8,17 +8,17 @@ import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { text } from "node:stream/consumers"
 import { promisify } from "node:util"
-import { kernelHolds } from "../packages/testkit/test/lanes/softRoce.ts"
+import { kernelHolds, once as onceInProcess } from "../packages/testkit/test/lanes/softRoce.ts"
 import { tcpPeer } from "./pingpong.ts"
 import { type AllOptions, assertPrinted, options, printedBy, type Program, programs } from "./pingpongTest.ts"
 
 const { port } = options
 const host = "127.0.0.1"
 
-/** Waits until somebody listens on the port, and for no longer than a program takes to start. */
+/** Waits until somebody listens on the port. Node takes its time to start there, the first time above all. */
 const listening = Effect.gen(function*() {
   const listener = new RegExp(`:${port.toString(16)} [0:]+ 0A `, "i")
-  for (let left = 1200; left > 0; left--) {
+  for (let left = 2400; left > 0; left--) {
     if (["tcp", "tcp6"].some((table) => listener.test(readFileSync(`/proc/net/${table}`, "utf8")))) return
     yield* Effect.sleep("100 millis")
   }
@@ -47,6 +47,12 @@ const inC = (name: Program, options: AllOptions) =>
 
 const ours = (name: Program, options: AllOptions) => printedBy(programs[name], options, tcpPeer(options))
 
+const bothOurs = (name: Program, options: AllOptions) =>
+  Effect.all([ours(name, options), Effect.andThen(listening, ours(name, { ...options, host }))], { concurrency: 2 })
+
+// The first wait for an event opens a file that stays with the process.
+const firstEvent = onceInProcess(Effect.asVoid(bothOurs("rc", { ...options, events: true })))
+
 /** Runs an effect, after which the kernel and the table of files must be as before. */
 const leavingNothing = <A, E, R>(run: Effect.Effect<A, E, R>) =>
   Effect.gen(function*() {
@@ -65,6 +71,7 @@ describe.for(["rc", "ud", "srq"] as const)("%s-pingpong", (name) => {
     it.live(
       `with C in both roles and with itself: ${each.size} bytes${each.events ? ", events" : ""}`,
       Effect.fnUntraced(function*() {
+        yield* firstEvent
         const asServer = { ...options, ...each }
         const asClient = { ...asServer, host }
         for (const [server, client] of [[ours, inC], [inC, ours], [ours, ours]] as const) {
