@@ -151,22 +151,26 @@ export interface Connection {
 
 /**
  * Tells the peer the addresses of this side, and connects each queue pair with its counterpart. The server tells its own
- * when it has connected: so whoever knows where to send to finds a receiver.
+ * when it has connected: so whoever knows where to send to finds a receiver. There are as many addresses as `slots`, of which
+ * those that no queue pair has are zero.
  */
 export const exchange = <End extends { readonly local: QueuePairEndpoint.QueuePairEndpoint }, A, E, R>(
   { open, role }: Peer,
   ends: Array.NonEmptyReadonlyArray<End>,
-  connect: (end: End, remote: QueuePairEndpoint.QueuePairEndpoint) => Effect.Effect<A, E, R>
+  connect: (end: End, remote: QueuePairEndpoint.QueuePairEndpoint) => Effect.Effect<A, E, R>,
+  slots: number = ends.length
 ) =>
   Effect.gen(function*() {
     for (const { local } of ends) yield* printAddress("local address: ", local)
     const { receive, send } = yield* open
-    const tell = send(ends.map(({ local }) => toText(local)).join(""))
+    const unused = slots - ends.length
+    const tell = send(ends.map(({ local }) => toText(local)).join("") + noAddress.repeat(unused))
     if (role === "client") yield* tell
     const pairs = yield* Effect.forEach(
       ends,
-      (end) => Effect.map(Effect.flatMap(receive(addressLength), fromText), (remote) => ({ end, remote }))
+      (end) => Effect.map(Effect.flatMap(receive(noAddress.length), fromText), (remote) => ({ end, remote }))
     )
+    yield* receive(unused * noAddress.length)
     const connected = yield* Effect.forEach(pairs, ({ end, remote }) => connect(end, remote))
     if (role === "client") {
       yield* send(done)
@@ -180,7 +184,7 @@ export const exchange = <End extends { readonly local: QueuePairEndpoint.QueuePa
 
 // Numbers and the GID in hexadecimal, and the NUL that ends a string in C.
 const addressPattern = /^([0-9a-f]{4}):([0-9a-f]{6}):([0-9a-f]{6}):([0-9a-f]{32})\0$/
-const addressLength = "0000:000000:000000:00000000000000000000000000000000\0".length
+const noAddress = "0000:000000:000000:00000000000000000000000000000000\0"
 const done = "done\0"
 
 const hex = (value: number, digits: number): string => value.toString(16).padStart(digits, "0")

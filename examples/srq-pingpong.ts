@@ -24,11 +24,15 @@ import {
   run
 } from "./pingpong.ts"
 
+// The program in C sends as many addresses, however few queue pairs it has.
+const maxQp = 256
+
 export const srqPingpong = Effect.fnUntraced(function*(
   options: Options & { readonly mtu: Mtu.Mtu; readonly numQp: number },
   peer: Peer
 ) {
   const { iters, numQp, rxDepth, sl } = options
+  if (numQp > maxQp) return yield* new PingpongError({ problem: `at most ${maxQp} queue pairs` })
   if (rxDepth < numQp) {
     return yield* new PingpongError({ problem: `${rxDepth} receives are too few for ${numQp} queue pairs` })
   }
@@ -57,7 +61,8 @@ export const srqPingpong = Effect.fnUntraced(function*(
   yield* exchange(
     peer,
     ends,
-    ({ local, queuePair }, remote) => QueuePair.connect(queuePair, local, remote, { pathMtu: options.mtu, sl })
+    ({ local, queuePair }, remote) => QueuePair.connect(queuePair, local, remote, { pathMtu: options.mtu, sl }),
+    maxQp
   )
 
   const begun = { sent: 0, posted: rxDepth }
