@@ -64,16 +64,16 @@ export const ensureSending = (call: string, { qpType, work }: QueuePair.QueuePai
 
 /** Throws when so many more find no room. */
 export const ensureRoom = (call: string, queue: RequestQueue.RequestQueue, count: number): void => {
-  const { capacity, inFlight, signaled, undelivered } = queue
-  if (inFlight + undelivered + count <= capacity) return
+  const { capacity, inFlight, promised, signaled, undelivered } = queue
+  if (RequestQueue.hasRoom(queue, undelivered + count)) return
   const input = { count, capacity, inFlight, undelivered }
   if (count > capacity) throw refused(call, "ENOMEM", `The queue was made for ${capacity} requests`, input)
   throw refused(
     call,
     "ENOMEM",
-    inFlight + count <= capacity
+    RequestQueue.hasRoom(queue, count)
       ? "The completions of earlier requests must be polled first"
-      : signaled === 0
+      : signaled + promised === 0
       ? "The queue is full of requests without a completion: signal one at least every time that the queue is filled"
       : "The queue is full: poll the completions of earlier requests first",
     input
