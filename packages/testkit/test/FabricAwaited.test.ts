@@ -2,7 +2,7 @@
 import { QueuePair } from "@effect-rdma/verbs"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { connected, devices, run } from "./dataPath.ts"
+import { connected, devices, run, side } from "./dataPath.ts"
 
 for (const device of devices) {
   describe(`awaited requests on ${device}`, () => {
@@ -55,6 +55,14 @@ for (const device of devices) {
         for (let count = 0; count < 2; count++) yield* QueuePair.send(a.pair, {})
         yield* Fiber.join(interrupting)
         assert.strictEqual((yield* Fiber.join(third!)).opcode, "recv")
+      })))
+
+    it.effect("a queue pair on a shared receive queue has no receives of its own to await", () =>
+      run(Effect.gen(function*() {
+        const { pair } = yield* side(device, { sharedReceives: 4 })
+        const error = yield* Effect.flip(QueuePair.recv(pair, { sgList: [] }))
+        assert.include(error.message, "ibv_post_recv (qpType rc): EINVAL")
+        assert.include(error.message, "It receives from its shared queue")
       })))
   })
 }

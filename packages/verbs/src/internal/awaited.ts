@@ -51,7 +51,7 @@ export const receive = (self: QueuePair.QueuePair, request: WorkRequest.ReceiveR
     queue: self.work.receives,
     completionQueue: self.recvCq,
     handles: () => Codec.handlesOf(request),
-    ensure: () => {},
+    ensure: () => Work.ensureReceiving("ibv_post_recv", self),
     wrId: request.wrId ?? 0n,
     hasGrace: false,
     post: (dataPath, whom) => Posting.receive(self, dataPath, [request], () => whom)

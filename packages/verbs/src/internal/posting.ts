@@ -13,7 +13,6 @@ import type { VerbsError } from "../VerbsError.ts"
 import type * as WorkRequest from "../WorkRequest.ts"
 import { withDataPath } from "./dataPath.ts"
 import * as Work from "./queuePairWork.ts"
-import { refused } from "./refused.ts"
 import * as RequestQueue from "./requestQueue.ts"
 import * as WindowBinding from "./windowBinding.ts"
 import * as Codec from "./workRequest.ts"
@@ -57,13 +56,16 @@ export const receive = (
 ): VerbsError | undefined => {
   const call = "ibv_post_recv"
   const qp = Resource.raw(self)
-  const { receives, state } = self.work
-  if (receives.capacity === 0) {
-    const hint = self.srq === undefined ? "The queue pair has no receive queue" : "It receives from its shared queue"
-    throw refused(call, "EINVAL", hint, { qpType: self.qpType })
-  }
-  if (state === "reset") throw refused(call, "EINVAL", "The queue pair takes receives from INIT on: toInit or connect")
-  return receiveOn(call, self, receives, self.cap.maxRecvSge, requests, whom, (native) => dataPath.postRecv(qp, native))
+  Work.ensureReceiving(call, self)
+  return receiveOn(
+    call,
+    self,
+    self.work.receives,
+    self.cap.maxRecvSge,
+    requests,
+    whom,
+    (native) => dataPath.postRecv(qp, native)
+  )
 }
 
 /** As {@link receive}, for those of many queue pairs. */

@@ -62,6 +62,17 @@ export const ensureSending = (call: string, { qpType, work }: QueuePair.QueuePai
   }
 }
 
+/** Throws what forbids to post receives at all. */
+export const ensureReceiving = (call: string, { qpType, srq, work }: QueuePair.QueuePair): void => {
+  if (work.receives.capacity === 0) {
+    const hint = srq === undefined ? "The queue pair has no receive queue" : "It receives from its shared queue"
+    throw refused(call, "EINVAL", hint, { qpType })
+  }
+  if (work.state === "reset") {
+    throw refused(call, "EINVAL", "The queue pair takes receives from INIT on: toInit or connect")
+  }
+}
+
 /** Throws when so many more find no room. */
 export const ensureRoom = (call: string, queue: RequestQueue.RequestQueue, count: number): void => {
   const { capacity, inFlight, promised, signaled, undelivered } = queue
