@@ -46,7 +46,10 @@ export const moved = (work: Work, state: QueuePairState.QueuePairState): void =>
   RequestQueue.drop(work.receives)
 }
 
-export const isSignaled = ({ signalsAll }: Work, flags: ReadonlyArray<SendBatch.SendFlag> | undefined): boolean =>
+export const isSignaled = (
+  { signalsAll }: Pick<Work, "signalsAll">,
+  flags: ReadonlyArray<SendBatch.SendFlag> | undefined
+): boolean =>
   // Mostly it is the first: that is quicker than to search.
   signalsAll || (flags !== undefined && (flags[0] === "signaled" || flags.includes("signaled")))
 
