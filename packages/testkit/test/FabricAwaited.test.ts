@@ -1,8 +1,9 @@
 /** Requests that are awaited, where many or hostile ones meet. */
-import { QueuePair } from "@effect-rdma/verbs"
+import { Resource } from "@effect-rdma/core"
+import { CompletionQueue, QueuePair, WaitStrategy } from "@effect-rdma/verbs"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
-import { connected, devices, run, side } from "./dataPath.ts"
+import { Duration, Effect, Exit, Fiber, Scope } from "effect"
+import { connected, devices, run, side, toRtr, toRts } from "./dataPath.ts"
 
 for (const device of devices) {
   describe(`awaited requests on ${device}`, () => {
@@ -63,6 +64,56 @@ for (const device of devices) {
         const error = yield* Effect.flip(QueuePair.recv(pair, { sgList: [] }))
         assert.include(error.message, "ibv_post_recv (qpType rc): EINVAL")
         assert.include(error.message, "It receives from its shared queue")
+      })))
+
+    for (const grace of [Duration.infinity, "30 days"] as const) {
+      it.live(`an interrupted send has as long as it was given: ${String(grace)}`, () =>
+        run(Effect.gen(function*() {
+          const { a, b } = yield* connected(device, { pathA: { rnrRetry: 7 } })
+          const sending = yield* Effect.forkChild(
+            Effect.provideService(QueuePair.send(a.pair, {}), WaitStrategy.InterruptionGrace, grace),
+            { startImmediately: true }
+          )
+          const interrupting = yield* Effect.forkChild(Fiber.interrupt(sending), { startImmediately: true })
+          yield* Effect.sleep("20 millis")
+          b.postRecv({ wrId: 1n, sgList: [] })
+          yield* Fiber.join(interrupting)
+          assert.strictEqual(yield* a.state, "rts")
+        })))
+    }
+
+    it.live("a grace that is no duration is none: the memory is the device's until the flush", () =>
+      run(Effect.gen(function*() {
+        const { a } = yield* connected(device, { pathA: { rnrRetry: 7 } })
+        const grace = "a while" as Duration.Input
+        yield* Effect.timeoutOption(QueuePair.send(a.pair, {}), "10 millis").pipe(
+          Effect.provideService(WaitStrategy.InterruptionGrace, grace)
+        )
+        assert.strictEqual(yield* a.state, "err")
+      })))
+
+    it.live("nothing is posted while the completion queue is being released", () =>
+      run(Effect.gen(function*() {
+        const { a, b } = yield* connected(device)
+        const scope = yield* Scope.make()
+        const queue = yield* CompletionQueue.make(a.context, { cqe: 4 }).pipe(Scope.provide(scope))
+        const pair = yield* QueuePair.make(a.domain, { qpType: "rc", sendCq: queue, recvCq: queue })
+        const self = { ...a, pair }
+        yield* toRtr(self, { host: "host-b", qpNum: b.pair.qpNum })
+        yield* toRts(self)
+        yield* QueuePair.toReset(b.pair)
+        yield* toRtr(b, { host: "host-a", qpNum: pair.qpNum })
+        yield* toRts(b)
+        a.region.bytes.fill(1)
+        const lease = yield* Effect.forkChild(Resource.withLease(queue, Effect.sleep("20 millis")), {
+          startImmediately: true
+        })
+        const closing = yield* Effect.forkChild(Scope.close(scope, Exit.void), { startImmediately: true })
+        const write = QueuePair.rdmaWrite(pair, { sgList: [{ region: a.region, length: 8 }], remote: b.remote() })
+        assert.isTrue(Exit.hasDies(yield* Effect.exit(write)))
+        assert.deepStrictEqual(b.region.bytes.subarray(0, 8), new Uint8Array(8))
+        yield* Fiber.join(lease)
+        yield* Fiber.join(closing)
       })))
   })
 }

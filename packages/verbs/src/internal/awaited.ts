@@ -8,6 +8,7 @@ import * as Resource from "@effect-rdma/core/Resource"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
 import type * as CompletionQueue from "../CompletionQueue.ts"
 import type * as DataPath from "../operations/DataPath.ts"
 import type * as QueuePair from "../QueuePair.ts"
@@ -99,6 +100,8 @@ const whenPosted = (self: QueuePair.QueuePair, request: Request): Outcome =>
           if (completionQueue === undefined) {
             throw refused("ibv_poll_cq", "EINVAL", "The queue pair has no completion queue for it", { request: name })
           }
+          // Nobody could see the end of a request there.
+          Resource.raw(completionQueue)
           if (!RequestQueue.hasRoom(queue, 1)) {
             return Effect.flatMap(untilPromised(queue, completionQueue, restore), () => post(true))
           }
@@ -229,7 +232,7 @@ const stop = (self: QueuePair.QueuePair, pending: Pending): Outcome =>
   Effect.gen(function*() {
     if (pending.failure === undefined && pending.hasGrace) {
       const grace = yield* WaitStrategy.InterruptionGrace
-      yield* endedWithin(pending, Duration.toMillis(Duration.fromInputUnsafe(grace)))
+      yield* endedWithin(pending, millisOf(grace))
     }
     if (pending.failure === undefined && pending.outcome === undefined) {
       const moved = yield* moveTo(self, "err")
@@ -249,6 +252,10 @@ const stop = (self: QueuePair.QueuePair, pending: Pending): Outcome =>
 
 // One that is being released drops its requests, and one whose device is gone has none.
 const moveTo = (self: QueuePair.QueuePair, qpState: "err" | "reset") => Effect.exit(Path.modify(self, { qpState }))
+
+/** What is no duration is none: to die here would give the memory back too early. A timer beyond its range ends at once. */
+const millisOf = (grace: Duration.Input): number =>
+  Math.min(Duration.toMillis(Option.getOrElse(Duration.fromInput(grace), () => Duration.zero)), 2 ** 31 - 1)
 
 /** How long a device may take to flush. */
 const flushMillis = 5000
