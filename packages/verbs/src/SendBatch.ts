@@ -185,11 +185,16 @@ const ofRemote = ({ remoteAddr, rkey }: SeamBatch.Remote): Numbers => ({
   remoteAddr: [64, remoteAddr]
 })
 
-const ensureSameDevice = (
+/** Code without types can pass any handle, and the library follows its pointer. */
+const ensureHandle = (
   call: string,
   { context }: QueuePair.QueuePair,
+  kind: string,
   other: Resource.Any & { readonly context: DeviceContext.DeviceContext }
 ): void => {
+  if (other.kind !== kind) {
+    throw refused(call, "EINVAL", `It must be of kind ${kind}`, { given: Resource.nameOf(other) })
+  }
   const isSame = other.context.verbs === context.verbs && Resource.raw(other.context) === Resource.raw(context)
   if (isSame) return
   throw refused(call, "EINVAL", "It must be of the device context of the queue pair", { given: Resource.nameOf(other) })
@@ -316,8 +321,8 @@ const guardOf = (self: QueuePair.QueuePair, native: SeamBatch.Builder, begun: Be
       operations.bindMw,
       (_window, rkey, { addr, length }) => ({ rkey: [32, rkey], addr: [64, addr], length: [64, length] }),
       (request, window, rkey, { mr, ...bind }: Parameters<Builder["bindMw"]>[3]) => {
-        ensureSameDevice("ibv_wr_bind_mw", self, window)
-        ensureSameDevice("ibv_wr_bind_mw", self, mr)
+        ensureHandle("ibv_wr_bind_mw", self, "MemoryWindow", window)
+        ensureHandle("ibv_wr_bind_mw", self, "MemoryRegion", mr)
         native.bindMw(request, Resource.raw(window), rkey, { ...bind, mr: Resource.raw(mr).mr })
         begun.binds.push({ window, region: mr, rkey, length: Number(bind.length) })
       }
@@ -327,7 +332,7 @@ const guardOf = (self: QueuePair.QueuePair, native: SeamBatch.Builder, begun: Be
       "address",
       (to: AddressHandle.AddressHandle, remoteQpn: number, remoteQkey: number) => {
         ensureInRange("ibv_wr_set_ud_addr", { remoteQpn: [24, remoteQpn], remoteQkey: [32, remoteQkey] })
-        ensureSameDevice("ibv_wr_set_ud_addr", self, to)
+        ensureHandle("ibv_wr_set_ud_addr", self, "AddressHandle", to)
       },
       (to, remoteQpn, remoteQkey) =>
         native.setUdAddr(Resource.raw(to), Identifier.Qpn.make(remoteQpn), Identifier.QKey.make(remoteQkey))

@@ -8,6 +8,7 @@ import * as Resource from "@effect-rdma/core/Resource"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
 import type * as CompletionQueue from "../CompletionQueue.ts"
 import type * as DataPath from "../operations/DataPath.ts"
 import type * as QueuePair from "../QueuePair.ts"
@@ -51,7 +52,7 @@ export const receive = (self: QueuePair.QueuePair, request: WorkRequest.ReceiveR
     queue: self.work.receives,
     completionQueue: self.recvCq,
     handles: () => Codec.handlesOf(request),
-    ensure: () => {},
+    ensure: () => Work.ensureReceiving("ibv_post_recv", self),
     wrId: request.wrId ?? 0n,
     hasGrace: false,
     post: (dataPath, whom) => Posting.receive(self, dataPath, [request], () => whom)
@@ -84,17 +85,27 @@ interface Pending extends Waiter {
 }
 
 const whenPosted = (self: QueuePair.QueuePair, request: Request): Outcome =>
-  Effect.uninterruptibleMask((restore) =>
-    Effect.flatMap(
-      restore(untilRoom(self, request)),
-      (completionQueue) =>
-        withDataPath(self.context, (dataPath) => {
-          // Others may have been quicker.
-          if (!hasRoom(request)) return restore(whenPosted(self, request))
-          const { needing } = completionQueue.completions
+  Effect.uninterruptibleMask((restore) => {
+    const { name, queue } = request
+    const post = (isPromised: boolean): Outcome =>
+      withDataPath(self.context, (dataPath) => {
+        if (isPromised) queue.promised--
+        const held: Array<() => void> = []
+        const giveBack = () => held.splice(0).forEach((give) => give())
+        try {
+          // Throws for one that is released.
+          Resource.raw(self)
+          request.ensure()
+          const { completionQueue } = request
+          if (completionQueue === undefined) {
+            throw refused("ibv_poll_cq", "EINVAL", "The queue pair has no completion queue for it", { request: name })
+          }
+          // Nobody could see the end of a request there.
+          Resource.raw(completionQueue)
+          if (!RequestQueue.hasRoom(queue, 1)) {
+            return Effect.flatMap(untilPromised(queue, completionQueue, restore), () => post(true))
+          }
           let isUrgent = false
-          const held: Array<() => void> = []
-          const giveBack = () => held.splice(0).forEach((give) => give())
           const pending: Pending = {
             hasGrace: request.hasGrace,
             outcome: undefined,
@@ -114,70 +125,67 @@ const whenPosted = (self: QueuePair.QueuePair, request: Request): Outcome =>
             pending.failure = error
             pending.wake()
           }
-          try {
-            for (const handle of request.handles()) {
-              held.push(Resource.holdUnsafe(handle, () => {
-                isUrgent = true
-                pending.wake()
-              }))
-            }
-            const error = request.post(dataPath, {
-              wrId: request.wrId,
-              ended: (completion) => pending.end(outcomeOf(self, request.name, completion))
-            })
-            if (error !== undefined) throw error
-          } catch (thrown) {
-            giveBack()
-            throw thrown
+          for (const handle of request.handles()) {
+            held.push(Resource.holdUnsafe(handle, () => {
+              isUrgent = true
+              pending.wake()
+            }))
           }
+          const refusal = request.post(dataPath, {
+            wrId: request.wrId,
+            ended: (completion) => pending.end(outcomeOf(self, name, completion))
+          })
+          if (refusal !== undefined) throw refusal
           // On quick devices it has ended by now.
           const error = Completions.sweep(completionQueue, dataPath)
           if (pending.outcome !== undefined) return pending.outcome
-          needing.add(failed)
+          completionQueue.completions.needing.add(failed)
           if (error !== undefined) failed(error)
           return Effect.andThen(Completions.drive(completionQueue), untilEnded(self, pending, restore))
-        })
-    )
-  )
+        } catch (thrown) {
+          giveBack()
+          RequestQueue.tellWaiting(queue)
+          throw thrown
+        }
+      })
+    return post(false)
+  })
 
-const hasRoom = ({ queue }: Request): boolean => RequestQueue.hasRoom(queue, 1)
-
-/** Waits until the queue has room, and gives the completion queue where the request will end. */
-const untilRoom = (
-  self: QueuePair.QueuePair,
-  request: Request
-): Effect.Effect<CompletionQueue.CompletionQueue, VerbsError> =>
+/** Waits until the queue promises a place. */
+const untilPromised = (
+  queue: RequestQueue.RequestQueue,
+  completionQueue: CompletionQueue.CompletionQueue,
+  restore: Restore
+): Effect.Effect<void, VerbsError> =>
   orRefused(() => {
-    const { completionQueue, name, queue } = request
-    // Throws for one that is released.
-    Resource.raw(self)
-    request.ensure()
-    if (completionQueue === undefined) {
-      throw refused("ibv_poll_cq", "EINVAL", "The queue pair has no completion queue for it", { request: name })
-    }
-    if (hasRoom(request)) return Effect.succeed(completionQueue)
     // Room comes with a completion only.
-    if (queue.signaled === 0) Work.ensureRoom("ibv_post_send", queue, 1)
-    const waiter: Waiter = {
-      isTold: () => error !== undefined || queue.capacity === 0 || hasRoom(request),
-      wake: () => {}
-    }
+    if (queue.signaled + queue.promised === 0) Work.ensureRoom("ibv_post_send", queue, 1)
+    let isPromised = false
     let error: VerbsError | undefined
-    const told = () => waiter.wake()
+    const waiter: Waiter = { isTold: () => isPromised || error !== undefined, wake: () => {} }
+    const told = () => {
+      isPromised = true
+      waiter.wake()
+    }
     const failed = (reason: VerbsError) => {
       error = reason
       waiter.wake()
     }
     queue.waiting.add(told)
     completionQueue.completions.needing.add(failed)
-    return Effect.andThen(Completions.drive(completionQueue), wait(waiter)).pipe(
-      Effect.ensuring(Effect.sync(() => {
-        queue.waiting.delete(told)
-        // Somebody else may have the room that this one was told of.
-        RequestQueue.tellWaiting(queue)
-        Completions.leave(completionQueue, failed)
-      })),
-      Effect.flatMap(() => error === undefined ? untilRoom(self, request) : Effect.fail(error))
+    return Completions.drive(completionQueue).pipe(
+      // Each goes on in a turn of its own: a long line of them must not be on one stack.
+      Effect.andThen(restore(Effect.andThen(wait(waiter), Effect.yieldNow))),
+      Effect.andThen(Effect.suspend(() => error === undefined ? Effect.void : Effect.fail(error))),
+      Effect.onExit((exit) =>
+        Effect.sync(() => {
+          queue.waiting.delete(told)
+          Completions.leave(completionQueue, failed)
+          if (Exit.isSuccess(exit) || !isPromised) return
+          queue.promised--
+          RequestQueue.tellWaiting(queue)
+        })
+      )
     )
   })
 
@@ -196,6 +204,8 @@ const outcomeOf = (
   return WorkCompletion.orFail(completion, request, self)
 }
 
+type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+
 interface Waiter {
   readonly isTold: () => boolean
   wake: () => void
@@ -210,7 +220,7 @@ const wait = (waiter: Waiter): Effect.Effect<void> =>
 const untilEnded = (
   self: QueuePair.QueuePair,
   pending: Pending,
-  restore: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  restore: Restore
 ): Outcome =>
   restore(wait(pending)).pipe(
     Effect.onInterrupt(() => Effect.exit(stop(self, pending))),
@@ -222,7 +232,7 @@ const stop = (self: QueuePair.QueuePair, pending: Pending): Outcome =>
   Effect.gen(function*() {
     if (pending.failure === undefined && pending.hasGrace) {
       const grace = yield* WaitStrategy.InterruptionGrace
-      yield* endedWithin(pending, Duration.toMillis(Duration.fromInputUnsafe(grace)))
+      yield* endedWithin(pending, millisOf(grace))
     }
     if (pending.failure === undefined && pending.outcome === undefined) {
       const moved = yield* moveTo(self, "err")
@@ -242,6 +252,10 @@ const stop = (self: QueuePair.QueuePair, pending: Pending): Outcome =>
 
 // One that is being released drops its requests, and one whose device is gone has none.
 const moveTo = (self: QueuePair.QueuePair, qpState: "err" | "reset") => Effect.exit(Path.modify(self, { qpState }))
+
+/** What is no duration is none: to die here would give the memory back too early. A timer beyond its range ends at once. */
+const millisOf = (grace: Duration.Input): number =>
+  Math.min(Duration.toMillis(Option.getOrElse(Duration.fromInput(grace), () => Duration.zero)), 2 ** 31 - 1)
 
 /** How long a device may take to flush. */
 const flushMillis = 5000

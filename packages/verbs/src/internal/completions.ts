@@ -67,8 +67,9 @@ export interface Deliveries {
 export const makeDeliveries = (): Deliveries => ({ awaited: [], queues: new Set() })
 
 export const deliver = ({ awaited, queues }: Deliveries): void => {
-  for (const tell of awaited) tell()
+  // First, lest those who go on now take the places of those who wait for them.
   for (const queue of queues) if (queue.waiting.size > 0) RequestQueue.tellWaiting(queue)
+  for (const tell of awaited) tell()
 }
 
 /**

@@ -46,7 +46,10 @@ export const moved = (work: Work, state: QueuePairState.QueuePairState): void =>
   RequestQueue.drop(work.receives)
 }
 
-export const isSignaled = ({ signalsAll }: Work, flags: ReadonlyArray<SendBatch.SendFlag> | undefined): boolean =>
+export const isSignaled = (
+  { signalsAll }: Pick<Work, "signalsAll">,
+  flags: ReadonlyArray<SendBatch.SendFlag> | undefined
+): boolean =>
   // Mostly it is the first: that is quicker than to search.
   signalsAll || (flags !== undefined && (flags[0] === "signaled" || flags.includes("signaled")))
 
@@ -62,18 +65,29 @@ export const ensureSending = (call: string, { qpType, work }: QueuePair.QueuePai
   }
 }
 
+/** Throws what forbids to post receives at all. */
+export const ensureReceiving = (call: string, { qpType, srq, work }: QueuePair.QueuePair): void => {
+  if (work.receives.capacity === 0) {
+    const hint = srq === undefined ? "The queue pair has no receive queue" : "It receives from its shared queue"
+    throw refused(call, "EINVAL", hint, { qpType })
+  }
+  if (work.state === "reset") {
+    throw refused(call, "EINVAL", "The queue pair takes receives from INIT on: toInit or connect")
+  }
+}
+
 /** Throws when so many more find no room. */
 export const ensureRoom = (call: string, queue: RequestQueue.RequestQueue, count: number): void => {
-  const { capacity, inFlight, signaled, undelivered } = queue
-  if (inFlight + undelivered + count <= capacity) return
+  const { capacity, inFlight, promised, signaled, undelivered } = queue
+  if (RequestQueue.hasRoom(queue, undelivered + count)) return
   const input = { count, capacity, inFlight, undelivered }
   if (count > capacity) throw refused(call, "ENOMEM", `The queue was made for ${capacity} requests`, input)
   throw refused(
     call,
     "ENOMEM",
-    inFlight + count <= capacity
+    RequestQueue.hasRoom(queue, count)
       ? "The completions of earlier requests must be polled first"
-      : signaled === 0
+      : signaled + promised === 0
       ? "The queue is full of requests without a completion: signal one at least every time that the queue is filled"
       : "The queue is full: poll the completions of earlier requests first",
     input

@@ -35,7 +35,9 @@ export interface RequestQueue {
   tail: number
   places: Array<Place>
   readonly free: Array<number>
-  /** Those who wait for room, told when there is some. */
+  /** How many places are kept for those who were told of them and have not posted yet. */
+  promised: number
+  /** Those who wait for a place, told when one is theirs. */
   readonly waiting: Set<() => void>
 }
 
@@ -71,13 +73,15 @@ export const make = (capacity: number, isOrdered: boolean): RequestQueue => {
     tail: 0,
     places: [],
     free: [],
+    promised: 0,
     waiting: new Set()
   }
   queues.set(lastQueue, queue)
   return queue
 }
 
-export const hasRoom = (queue: RequestQueue, count: number): boolean => queue.inFlight + count <= queue.capacity
+export const hasRoom = (queue: RequestQueue, count: number): boolean =>
+  queue.inFlight + queue.promised + count <= queue.capacity
 
 /** Takes the next place, of which there is one, and gives its number. */
 export const begin = (queue: RequestQueue, underWay: UnderWay, isSignaled: boolean): bigint => {
@@ -132,12 +136,11 @@ export const isForeign = (wrId: bigint): boolean => {
   return queue === 0 || queue > lastQueue
 }
 
-/** Tells as many as there is room for, the first ones first. They leave by themselves. */
-export const tellWaiting = ({ capacity, inFlight, waiting }: RequestQueue): void => {
-  let room = capacity - inFlight
-  for (const tell of waiting) {
-    if (room-- <= 0) return
-    tell()
+/** Promises a place to as many as there is room for, the first ones first: whoever comes meanwhile is behind them. */
+export const tellWaiting = (queue: RequestQueue): void => {
+  for (const tell of queue.waiting) {
+    if (!hasRoom(queue, 1)) return
+    promise(queue, tell)
   }
 }
 
@@ -166,12 +169,18 @@ export const close = (queue: RequestQueue): void => {
   drop(queue)
   queue.capacity = 0
   queues.delete(queue.base / places)
-  for (const tell of queue.waiting) tell()
+  for (const tell of queue.waiting) promise(queue, tell)
 }
 
 // -----------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------
+
+const promise = (queue: RequestQueue, tell: () => void): void => {
+  queue.waiting.delete(tell)
+  queue.promised++
+  tell()
+}
 
 const vacate = (queue: RequestQueue, at: number): void => {
   const place = queue.places[at]

@@ -17,7 +17,7 @@ import * as WindowBinding from "./windowBinding.ts"
 
 type Owner = Resource.Any & { readonly context: DeviceContext.DeviceContext }
 
-/** A request whose number is still to be written. */
+/** A request with the number that the caller gave; ours is still to be written in its place. */
 export type Numbered<Request> = Omit<Request, "wrId"> & { wrId: bigint }
 
 /** Sends of a queue pair that can do them, looked at in one turn. Throws what is refused. */
@@ -34,8 +34,9 @@ export const encodeSends = (
       throw refused(call, "EINVAL", "A queue pair of this type has no such request", { opcode, qpType: self.qpType })
     }
     ensured = opcode
-    ensureWrId(call, request)
-    return encodeSend(self, request, encodePieces)
+    const native = encodeSend(self, request, encodePieces)
+    native.wrId = wrIdOf(call, request)
+    return native
   })
 }
 
@@ -47,10 +48,7 @@ export const encodeReceives = (
   maxSge: number
 ): Array<Numbered<DataPath.ReceiveRequest>> => {
   const encodePieces = piecesEncoder(call, owner, maxSge)
-  return requests.map((request) => {
-    ensureWrId(call, request)
-    return { wrId: 0n, sgList: encodePieces(request.sgList) }
-  })
+  return requests.map((request) => ({ wrId: wrIdOf(call, request), sgList: encodePieces(request.sgList) }))
 }
 
 /** The handles that a request needs until it has completed. */
@@ -83,9 +81,8 @@ const noPieces: ReadonlyArray<SendBatch.Piece> = []
 const noFlags: ReadonlyArray<SendBatch.SendFlag> = []
 
 /** What is no number here would be found by the poll that brings it back, and be the end of it. */
-const ensureWrId = (call: string, { wrId }: { readonly wrId?: bigint }): void => {
-  if (wrId !== undefined) ensureUnsigned64(call, "wrId", wrId)
-}
+const wrIdOf = (call: string, { wrId }: { readonly wrId?: bigint }): bigint =>
+  wrId === undefined ? 0n : ensureUnsigned64(call, "wrId", wrId)
 
 type Able = { readonly [Opcode in WorkRequest.SendRequest["opcode"]]?: true }
 
@@ -120,7 +117,7 @@ const encodeSend = (
     wrId: 0n,
     opcode,
     sgList: noPieces,
-    flags: request.flags ?? noFlags,
+    flags: request.flags === undefined ? noFlags : flagsOf(request.flags),
     inlineData: undefined,
     immData: undefined,
     invalidateRkey: undefined,
@@ -172,7 +169,7 @@ const encodeSend = (
   }
   const { inlineData, sgList }: Memory = request
   if (inlineData !== undefined) {
-    const { length } = inlineData
+    const length = ensureUnsigned(call, "inlineData.length", inlineData.length)
     if (length > self.cap.maxInlineData) {
       const hint = `The queue pair was made for ${self.cap.maxInlineData} bytes of inline data: cap.maxInlineData`
       throw refused(call, "EINVAL", hint, { opcode, length })
@@ -180,6 +177,21 @@ const encodeSend = (
     native.inlineData = inlineData
   } else if (sgList !== undefined) native.sgList = encodePieces(sgList)
   return native
+}
+
+const knownFlags: { readonly [Flag in SendBatch.SendFlag]: true } = {
+  fence: true,
+  signaled: true,
+  solicited: true,
+  ipCsum: true
+}
+
+/** One that C does not know would be left out there, and waited for here: `signaled` above all. */
+const flagsOf = (flags: ReadonlyArray<SendBatch.SendFlag>): ReadonlyArray<SendBatch.SendFlag> => {
+  for (const flag of flags) {
+    if (knownFlags[flag] !== true) throw refused(call, "EINVAL", "There is no such flag", { flag: String(flag) })
+  }
+  return flags
 }
 
 const ensureOnDevice = (call: string, owner: Owner, other: Owner): void => {
@@ -238,6 +250,10 @@ const remoteOf = (remote: SendBatch.Remote): SendBatch.Remote => {
 const datagramOf = (self: QueuePair.QueuePair, to: WorkRequest.Datagram | undefined): DataPath.Datagram => {
   if (to === undefined) throw refused(call, "EINVAL", "A datagram needs a receiver: to")
   const { ah, remoteQkey, remoteQpn } = to
+  // The library follows the pointer of any other handle as well.
+  if (ah.kind !== "AddressHandle") {
+    throw refused(call, "EINVAL", "A datagram needs an address handle", { given: Resource.nameOf(ah) })
+  }
   ensureOnDevice(call, self, ah)
   return {
     ah: Resource.raw(ah),

@@ -1,0 +1,119 @@
+/** Requests that are awaited, where many or hostile ones meet. */
+import { Resource } from "@effect-rdma/core"
+import { CompletionQueue, QueuePair, WaitStrategy } from "@effect-rdma/verbs"
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect, Exit, Fiber, Scope } from "effect"
+import { connected, devices, run, side, toRtr, toRts } from "./dataPath.ts"
+
+for (const device of devices) {
+  describe(`awaited requests on ${device}`, () => {
+    it.live("a thousand of them wait for four places, and get them in their order", () =>
+      run(Effect.gen(function*() {
+        const { a, b } = yield* connected(device, { b: { cap: { maxRecvWr: 4 } }, pathA: { rnrRetry: 7 } })
+        const numbers = Array.from({ length: 1000 }, (_, index) => index)
+        const order: Array<number> = []
+        const receive = (index: number) =>
+          Effect.tap(QueuePair.recv(b.pair, { sgList: [] }), () => Effect.sync(() => order.push(index)))
+        const receiving = yield* Effect.forkChild(
+          Effect.forEach(numbers, receive, { concurrency: "unbounded", discard: true }),
+          { startImmediately: true }
+        )
+        for (const _ of numbers) yield* QueuePair.send(a.pair, {})
+        yield* Fiber.join(receiving)
+        assert.deepStrictEqual(order, numbers)
+      })))
+
+    it.live("who posts again and again does not keep the place from who waits for it", () =>
+      run(Effect.gen(function*() {
+        const { a, b } = yield* connected(device, { b: { cap: { maxRecvWr: 1 } }, pathA: { rnrRetry: 7 } })
+        const receive = QueuePair.recv(b.pair, { sgList: [] })
+        let greedy = 0
+        const again = yield* Effect.forkChild(
+          Effect.gen(function*() {
+            for (; greedy < 9; greedy++) yield* receive
+          }),
+          { startImmediately: true }
+        )
+        const meek = yield* Effect.forkChild(Effect.map(receive, () => greedy), { startImmediately: true })
+        for (let count = 0; count < 10; count++) yield* QueuePair.send(a.pair, {})
+        yield* Fiber.join(again)
+        assert.strictEqual(yield* Fiber.join(meek), 1)
+      })))
+
+    it.live("a place that nobody takes goes to the next: the one who was told of it is interrupted", () =>
+      run(Effect.gen(function*() {
+        const { a, b } = yield* connected(device, { b: { cap: { maxRecvWr: 1 } }, pathA: { rnrRetry: 7 } })
+        const receive = QueuePair.recv(b.pair, { sgList: [] })
+        const [first, second, third] = yield* Effect.forEach(
+          [0, 1, 2],
+          () => Effect.forkChild(receive, { startImmediately: true })
+        )
+        // Told while `first` ends, and interrupted before it goes on.
+        const interrupting = yield* Effect.forkChild(
+          Effect.andThen(Fiber.await(first!), Fiber.interrupt(second!)),
+          { startImmediately: true }
+        )
+        for (let count = 0; count < 2; count++) yield* QueuePair.send(a.pair, {})
+        yield* Fiber.join(interrupting)
+        assert.strictEqual((yield* Fiber.join(third!)).opcode, "recv")
+      })))
+
+    it.effect("a queue pair on a shared receive queue has no receives of its own to await", () =>
+      run(Effect.gen(function*() {
+        const { pair } = yield* side(device, { sharedReceives: 4 })
+        const error = yield* Effect.flip(QueuePair.recv(pair, { sgList: [] }))
+        assert.include(error.message, "ibv_post_recv (qpType rc): EINVAL")
+        assert.include(error.message, "It receives from its shared queue")
+      })))
+
+    for (const grace of [Duration.infinity, "30 days"] as const) {
+      it.live(`an interrupted send has as long as it was given: ${String(grace)}`, () =>
+        run(Effect.gen(function*() {
+          const { a, b } = yield* connected(device, { pathA: { rnrRetry: 7 } })
+          const sending = yield* Effect.forkChild(
+            Effect.provideService(QueuePair.send(a.pair, {}), WaitStrategy.InterruptionGrace, grace),
+            { startImmediately: true }
+          )
+          const interrupting = yield* Effect.forkChild(Fiber.interrupt(sending), { startImmediately: true })
+          yield* Effect.sleep("20 millis")
+          b.postRecv({ wrId: 1n, sgList: [] })
+          yield* Fiber.join(interrupting)
+          assert.strictEqual(yield* a.state, "rts")
+        })))
+    }
+
+    it.live("a grace that is no duration is none: the memory is the device's until the flush", () =>
+      run(Effect.gen(function*() {
+        const { a } = yield* connected(device, { pathA: { rnrRetry: 7 } })
+        const grace = "a while" as Duration.Input
+        yield* Effect.timeoutOption(QueuePair.send(a.pair, {}), "10 millis").pipe(
+          Effect.provideService(WaitStrategy.InterruptionGrace, grace)
+        )
+        assert.strictEqual(yield* a.state, "err")
+      })))
+
+    it.live("nothing is posted while the completion queue is being released", () =>
+      run(Effect.gen(function*() {
+        const { a, b } = yield* connected(device)
+        const scope = yield* Scope.make()
+        const queue = yield* CompletionQueue.make(a.context, { cqe: 4 }).pipe(Scope.provide(scope))
+        const pair = yield* QueuePair.make(a.domain, { qpType: "rc", sendCq: queue, recvCq: queue })
+        const self = { ...a, pair }
+        yield* toRtr(self, { host: "host-b", qpNum: b.pair.qpNum })
+        yield* toRts(self)
+        yield* QueuePair.toReset(b.pair)
+        yield* toRtr(b, { host: "host-a", qpNum: pair.qpNum })
+        yield* toRts(b)
+        a.region.bytes.fill(1)
+        const lease = yield* Effect.forkChild(Resource.withLease(queue, Effect.sleep("20 millis")), {
+          startImmediately: true
+        })
+        const closing = yield* Effect.forkChild(Scope.close(scope, Exit.void), { startImmediately: true })
+        const write = QueuePair.rdmaWrite(pair, { sgList: [{ region: a.region, length: 8 }], remote: b.remote() })
+        assert.isTrue(Exit.hasDies(yield* Effect.exit(write)))
+        assert.deepStrictEqual(b.region.bytes.subarray(0, 8), new Uint8Array(8))
+        yield* Fiber.join(lease)
+        yield* Fiber.join(closing)
+      })))
+  })
+}
