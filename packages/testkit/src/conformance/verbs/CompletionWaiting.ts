@@ -27,7 +27,7 @@ import type * as VerbsLane from "../VerbsLane.ts"
  * @since 0.1.0
  */
 export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void => {
-  const { connected, datagramsOn, domain, it, open } = dataPathSuite(lane)
+  const { connected, datagramsOn, domain, headerBytes, it, open } = dataPathSuite(lane)
 
   /** A connection whose receiver has a queue on a channel, and as many receives as there is room for. */
   const withChannel = Effect.gen(function*() {
@@ -263,7 +263,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
         const fiber = yield* Effect.forkChild(assertTaken(receives, [`${round} success`]), { startImmediately: true })
         yield* QueuePair.send(a.queuePair, { to, sgList: [put(a, `no. ${round}`)] })
         yield* Fiber.join(fiber)
-        assert.strictEqual(textIn(b, 5, 40), `no. ${round}`)
+        assert.strictEqual(textIn(b, 5, headerBytes), `no. ${round}`)
       }
     }))
 }

@@ -27,7 +27,7 @@ import type * as VerbsLane from "../VerbsLane.ts"
  * @since 0.1.0
  */
 export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void => {
-  const { connect, connected, datagramsOn, domain, has, it, itWhere } = dataPathSuite(lane)
+  const { connect, connected, datagramsOn, domain, has, headerBytes, it, itWhere } = dataPathSuite(lane)
 
   const all = { concurrency: "unbounded", discard: true } as const
 
@@ -159,7 +159,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
         yield* receiver.postRecv({ sgList: [receiver.part(0, 64)] })
         yield* within("the datagram", QueuePair.send(sender.queuePair, { to, sgList: [put(sender, "datagram")] }))
         yield* takeOne(receiver.receives)
-        assert.strictEqual(textIn(receiver, 8, 40), "datagram")
+        assert.strictEqual(textIn(receiver, 8, headerBytes), "datagram")
       })
   )
 
