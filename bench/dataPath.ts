@@ -49,6 +49,7 @@ const main = Effect.gen(function*() {
     flags: ["signaled"],
     sgList: [{ region, offset: index * 64, length: 64 }]
   })
+  // All fields, as in those of `QueuePair.postSend`: requests of several shapes cost more.
   const nativeOf = (index: number) => ({
     wrId: BigInt(index),
     opcode: "send" as const,

@@ -2,14 +2,16 @@
  * Figures: every row is run in turn, again and again, so that a drift of the machine meets all alike. What is counted is
  * time of the processor, by every thread of the process: nothing here sleeps, and other programs shall not count.
  */
-import { Console, Effect } from "effect"
+// The barrel takes long to load in the guest.
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
 import { cpus } from "node:os"
 
 /** How often each row is run, the first ones not counted: they warm up. */
 export const runs = 41
 const warmUps = 5
 
-const median = (values: ReadonlyArray<number>): number =>
+export const median = (values: ReadonlyArray<number>): number =>
   values.toSorted((self, that) => self - that)[Math.floor(values.length / 2)] ?? Number.NaN
 
 /** Does its work so often that it takes `count` messages. */

@@ -8,6 +8,7 @@ import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
+import { median } from "./measure.ts"
 
 const size = 4096
 const iterations = 1000
@@ -52,8 +53,6 @@ const byUs = Effect.gen(function*() {
   const text = yield* both([...command, "server", ...numbers], [...command, "client", ...numbers], Effect.void)
   return text.trim().split("\n").map(Number)
 })
-
-const median = (values: ReadonlyArray<number>) => values.toSorted((self, that) => self - that)[values.length >> 1]!
 
 const compare = Effect.gen(function*() {
   const before = yield* byC

@@ -13,12 +13,13 @@ import {
   QueuePair,
   QueuePairEndpoint,
   Verbs,
-  WaitStrategy
+  WaitStrategy,
+  WorkCompletion
 } from "@effect-rdma/verbs"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Console, Duration, Effect, Schema } from "effect"
-import type { Array, Scope } from "effect"
+import { Array, Console, Duration, Effect, Schema } from "effect"
+import type { Scope } from "effect"
 import { Argument, CliError, Command, Flag } from "effect/cli"
 import { once } from "node:events"
 import { connect, createServer, type Socket } from "node:net"
@@ -305,6 +306,39 @@ export const measure = <E, R>(
   })
 
 const patience = Duration.seconds(10)
+
+/** The receives of one queue pair are all for the same memory: there is one message under way. */
+export const postReceives = (queuePair: QueuePair.QueuePair, memory: MemoryRegion.MemoryRegion, count: number) =>
+  QueuePair.postRecv(queuePair, Array.replicate({ sgList: [{ region: memory }] }, count))
+
+/** Measures the messages of one queue pair: the client sends, and each side answers what it has received. */
+export const toAndFro = <A, E, R>(
+  options: Options,
+  { role }: Peer,
+  { memory, queue, queuePair, send }: {
+    readonly queuePair: QueuePair.QueuePair
+    readonly queue: CompletionQueue.CompletionQueue
+    readonly memory: MemoryRegion.MemoryRegion
+    readonly send: Effect.Effect<A, E, R>
+  }
+) =>
+  measure(
+    options,
+    Effect.fnUntraced(function*(heard) {
+      let posted = options.rxDepth
+      for (let round = 0; round < options.iters; round++) {
+        if (role === "client") yield* send
+        const [completion] = yield* CompletionQueue.next(queue, 1)
+        yield* WorkCompletion.orFail(completion, "recv", queuePair)
+        if (--posted <= 1) {
+          yield* postReceives(queuePair, memory, options.rxDepth - posted)
+          posted = options.rxDepth
+        }
+        heard()
+        if (role === "server") yield* send
+      }
+    })
+  )
 
 /** With `-c` the server fails unless the last message is what the client sent. */
 export const check = ({ chk, size }: Options, { role }: Peer, message: Uint8Array) => {

@@ -6,14 +6,14 @@
  *     node examples/rc-pingpong.ts 10.0.0.1     the client
  */
 import type { Mtu } from "@effect-rdma/core"
-import { CompletionQueue, QueuePair, WorkCompletion } from "@effect-rdma/verbs"
-import { Array, Effect } from "effect"
+import { QueuePair } from "@effect-rdma/verbs"
+import { Effect } from "effect"
 import { Command } from "effect/cli"
 import type { Options, Peer } from "./pingpong.ts"
-import { check, endpoint, exchange, flags, measure, mtu, open, overTcp, run } from "./pingpong.ts"
+import { check, endpoint, exchange, flags, mtu, open, overTcp, postReceives, run, toAndFro } from "./pingpong.ts"
 
 export const rcPingpong = Effect.fnUntraced(function*(options: Options & { readonly mtu: Mtu.Mtu }, peer: Peer) {
-  const { iters, rxDepth, sl } = options
+  const { rxDepth, sl } = options
   const { domain, memory, message, queue } = yield* open(options, peer, rxDepth + 1)
   const queuePair = yield* QueuePair.make(domain, {
     qpType: "rc",
@@ -22,40 +22,21 @@ export const rcPingpong = Effect.fnUntraced(function*(options: Options & { reado
     cap: { maxSendWr: 1, maxRecvWr: rxDepth }
   })
 
-  // Every receive is for the same memory: there is one message under way.
-  const postReceives = (count: number) =>
-    QueuePair.postRecv(queuePair, Array.replicate({ sgList: [{ region: memory }] }, count))
-
   const local = yield* endpoint(queuePair, options)
   yield* exchange(
     peer,
     [{ local }],
     (_, remote) =>
-      QueuePair.connect(queuePair, local, remote, { pathMtu: options.mtu, sl, receives: postReceives(rxDepth) })
+      QueuePair.connect(queuePair, local, remote, {
+        pathMtu: options.mtu,
+        sl,
+        receives: postReceives(queuePair, memory, rxDepth)
+      })
   )
 
   const send = QueuePair.send(queuePair, { sgList: [{ region: memory }] })
 
-  let posted = rxDepth
-  const receive = Effect.gen(function*() {
-    const [completion] = yield* CompletionQueue.next(queue, 1)
-    yield* WorkCompletion.orFail(completion, "recv", queuePair)
-    if (--posted > 1) return
-    yield* postReceives(rxDepth - posted)
-    posted = rxDepth
-  })
-
-  yield* measure(
-    options,
-    Effect.fnUntraced(function*(heard) {
-      for (let round = 0; round < iters; round++) {
-        if (peer.role === "client") yield* send
-        yield* receive
-        heard()
-        if (peer.role === "server") yield* send
-      }
-    })
-  )
+  yield* toAndFro(options, peer, { queuePair, queue, memory, send })
   yield* check(options, peer, message)
 })
 

@@ -4,17 +4,28 @@
  *     node examples/ud-pingpong.ts              the server
  *     node examples/ud-pingpong.ts 10.0.0.1     the client
  */
-import { AddressHandle, CompletionQueue, QueuePair, ReceivedDatagram, WorkCompletion } from "@effect-rdma/verbs"
-import { Array, Effect } from "effect"
+import { AddressHandle, QueuePair, ReceivedDatagram } from "@effect-rdma/verbs"
+import { Effect } from "effect"
 import { Command } from "effect/cli"
 import type { Options, Peer } from "./pingpong.ts"
-import { check, endpoint, exchange, flags, measure, open, overTcp, PingpongError, run } from "./pingpong.ts"
+import {
+  check,
+  endpoint,
+  exchange,
+  flags,
+  open,
+  overTcp,
+  PingpongError,
+  postReceives,
+  run,
+  toAndFro
+} from "./pingpong.ts"
 
 // A datagram is dropped unless it names the key of its receiver. All of these programs have the same.
 const qkey = 0x1111_1111
 
 export const udPingpong = Effect.fnUntraced(function*(options: Options, peer: Peer) {
-  const { ibPort, iters, rxDepth, size, sl } = options
+  const { ibPort, rxDepth, size, sl } = options
   // A datagram is received behind room for its routing header.
   const { domain, memory, message, queue } = yield* open(
     options,
@@ -33,11 +44,8 @@ export const udPingpong = Effect.fnUntraced(function*(options: Options, peer: Pe
     return yield* new PingpongError({ problem: `a datagram has at most ${local.mtu} bytes, the MTU of the port` })
   }
 
-  const postReceives = (count: number) =>
-    QueuePair.postRecv(queuePair, Array.replicate({ sgList: [{ region: memory }] }, count))
-
   yield* QueuePair.toInit(queuePair, { portNum: ibPort, qkey })
-  yield* postReceives(rxDepth)
+  yield* postReceives(queuePair, memory, rxDepth)
   yield* QueuePair.toRtr(queuePair, {})
   yield* QueuePair.toRts(queuePair, { sqPsn: local.psn })
 
@@ -59,26 +67,7 @@ export const udPingpong = Effect.fnUntraced(function*(options: Options, peer: Pe
     sgList: [{ region: memory, offset: ReceivedDatagram.routingHeaderBytes }]
   })
 
-  let posted = rxDepth
-  const receive = Effect.gen(function*() {
-    const [completion] = yield* CompletionQueue.next(queue, 1)
-    yield* WorkCompletion.orFail(completion, "recv", queuePair)
-    if (--posted > 1) return
-    yield* postReceives(rxDepth - posted)
-    posted = rxDepth
-  })
-
-  yield* measure(
-    options,
-    Effect.fnUntraced(function*(heard) {
-      for (let round = 0; round < iters; round++) {
-        if (peer.role === "client") yield* send
-        yield* receive
-        heard()
-        if (peer.role === "server") yield* send
-      }
-    })
-  )
+  yield* toAndFro(options, peer, { queuePair, queue, memory, send })
   yield* check(options, peer, message)
 })
 

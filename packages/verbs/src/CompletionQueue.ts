@@ -253,10 +253,10 @@ export const pollExtended = (
 
 /**
  * Takes at most `max` completions, the oldest first, and none when there is none: `ibv_poll_cq(3)`. Does not block. All is
- * one step. Those of requests that somebody awaits go there and are not among
- * them. It works on extended queues too.
+ * one step. Those of requests that somebody awaits go there and are not among them. It works on extended queues too.
  *
- * Fails with the reason `UnknownErrno` when the provider cannot read the queue.
+ * Fails with `EINVAL` for a `max` that is no integer of 1 to 65,536, before any call, and with the reason `UnknownErrno`
+ * when the provider cannot read the queue.
  *
  * ```ts
  * import { CompletionQueue } from "@effect-rdma/verbs"

@@ -48,8 +48,8 @@ export type WindowType = typeof WindowType.Type
 
 /**
  * Allocates a window that is bound to nothing, owned by the scope and released before its domain. While it is bound to a
- * region, it is released before that one too, and one of type 2 before the queue pair that bound it. Fails with `EOPNOTSUPP` where the provider has none, with `ENOMEM` or
- * `EINVAL` when the device has no more.
+ * region, it is released before that one too, and one of type 2 before the queue pair that bound it. Fails with
+ * `EOPNOTSUPP` where the provider has none, with `ENOMEM` or `EINVAL` when the device has no more.
  *
  * ```ts
  * import { MemoryWindow } from "@effect-rdma/verbs"

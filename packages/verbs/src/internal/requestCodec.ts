@@ -60,9 +60,6 @@ export const writeSends = (room: Room, requests: ReadonlyArray<DataPath.SendRequ
   const base = Number(room.address())
   let piece = firstPiece
   let free = firstPiece + pieces * pieceSize
-  // A batch mostly has one: looking it up by its name is a tenth of the whole.
-  let opcode = ""
-  let nativeOpcode = 0
   const last = (requests.length - 1) * sendSize
   for (let index = 0, at = 0; at <= last; index++, at += sendSize) {
     const request = requests[index]!
@@ -71,13 +68,9 @@ export const writeSends = (room: Room, requests: ReadonlyArray<DataPath.SendRequ
     writeAddress(view, at + next, at === last ? 0 : base + at + sendSize)
     writeAddress(view, at + sgListOf, base + piece)
     view.setUint32(at + numSge, inlineData === undefined ? sgList.length : 1, true)
-    if (request.opcode !== opcode) {
-      opcode = request.opcode
-      nativeOpcode = opcodes[request.opcode]
-    }
-    view.setUint32(at + opcodeOf, nativeOpcode, true)
+    view.setUint32(at + opcodeOf, opcodes[request.opcode], true)
     let bits = inlineData === undefined ? 0 : inline
-    for (let flag = 0; flag < flags.length; flag++) bits |= bitOf(flags[flag]!)
+    for (let flag = 0; flag < flags.length; flag++) bits |= sendFlags[flags[flag]!]
     view.setUint32(at + sendFlagsOf, bits, true)
     if (inlineData === undefined) piece = writePieces(view, piece, sgList)
     else {
@@ -224,8 +217,6 @@ export const sendFlags: { readonly [Flag in SendBatch.SendFlag]: number } = {
   ipCsum: 16
 }
 const inline = 8
-
-const bitOf = (flag: SendBatch.SendFlag): number => flag === "signaled" ? sendFlags.signaled : sendFlags[flag]
 
 /** `enum ibv_wc_flags`. */
 const withGrh = 1

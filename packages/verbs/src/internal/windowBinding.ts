@@ -6,6 +6,7 @@
 import * as Resource from "@effect-rdma/core/Resource"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
+import type * as Types from "effect/Types"
 import type * as AccessFlags from "../AccessFlags.ts"
 import * as DeviceContext from "../DeviceContext.ts"
 import type * as MemoryAttributes from "../MemoryAttributes.ts"
@@ -17,8 +18,6 @@ import * as Work from "./queuePairWork.ts"
 import { orRefused, refused } from "./refused.ts"
 
 type Binding = typeof MemoryAttributes.Binding.Type
-type Mutable<A> = { -readonly [K in keyof A]: A[K] }
-
 /**
  * Calls `ibv_bind_mw` and puts the window under its region. One after the other: each key follows from the one before.
  */
@@ -70,7 +69,7 @@ export const bound = (queuePair: QueuePair.QueuePair, { length, region, rkey, wi
   readonly rkey: number
   readonly length?: number | undefined
 }): void => {
-  const writable: Mutable<MemoryWindow> = window
+  const writable: Types.Mutable<MemoryWindow> = window
   writable.rkey = rkey
   const state = stateOf(window)
   // The window itself keeps what it leaves: that cannot go before it, and so not meanwhile.

@@ -5,16 +5,10 @@
  */
 import { assert } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import {
-  assertBytes,
-  connectedSuite,
-  pattern,
-  remoteAccess,
-  remoteOpcodes,
-  requestOf,
-  rightFor,
-  wordAt
-} from "../../internal/conformanceConnected.ts"
+import { assertBytes, pattern, wordAt } from "../../internal/conformanceBytes.ts"
+import { assertTaken } from "../../internal/conformanceCompletions.ts"
+import { dataPathSuite, remoteAccess } from "../../internal/conformanceDataPath.ts"
+import { remoteOpcodes, requestOf, rightFor } from "../../internal/conformanceRequests.ts"
 import { stateOf } from "../../internal/conformanceVerbs.ts"
 import type * as VerbsLane from "../VerbsLane.ts"
 
@@ -25,7 +19,7 @@ import type * as VerbsLane from "../VerbsLane.ts"
  * @since 0.1.0
  */
 export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void => {
-  const { connected, it } = connectedSuite(lane)
+  const { connected, it } = dataPathSuite(lane)
   const { receiveKey } = lane.statuses
 
   for (const opcode of remoteOpcodes) {
@@ -37,8 +31,8 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
           b: { access: right === "remoteRead" ? [right] : ["localWrite", right] },
           path: { qpAccessFlags: [right] }
         })
-        yield* a.send(requestOf(opcode, a.part(), b.remote()))
-        assert.deepStrictEqual(yield* a.told(1), ["1 success"])
+        yield* a.postSend(requestOf(opcode, a.part(), b.remote()))
+        yield* assertTaken(a.sends, ["1 success"])
       }))
 
     it(`${opcode} on a region without ${right} is remAccessErr, touches nothing, and ends the connection`, () =>
@@ -47,8 +41,8 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
           b: { access: ["localWrite", ...remoteAccess.filter((one) => one !== right)] }
         })
         a.region.bytes.set(pattern(8))
-        yield* a.send(requestOf(opcode, a.part(), b.remote()))
-        assert.deepStrictEqual(yield* a.told(1), ["1 remAccessErr"])
+        yield* a.postSend(requestOf(opcode, a.part(), b.remote()))
+        yield* assertTaken(a.sends, ["1 remAccessErr"])
         assert.deepStrictEqual([yield* stateOf(a.queuePair), yield* stateOf(b.queuePair)], ["err", "err"])
         assertBytes(b.region.bytes, new Uint8Array(4096))
         assertBytes(a.region.bytes.subarray(0, 8), pattern(8))
@@ -57,8 +51,8 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
     it(`${opcode} that the queue pair of the peer does not grant is remInvReqErr`, () =>
       Effect.gen(function*() {
         const { a, b } = yield* connected.rc({ path: { qpAccessFlags: remoteAccess.filter((one) => one !== right) } })
-        yield* a.send(requestOf(opcode, a.part(), b.remote()))
-        assert.deepStrictEqual(yield* a.told(1), ["1 remInvReqErr"])
+        yield* a.postSend(requestOf(opcode, a.part(), b.remote()))
+        yield* assertTaken(a.sends, ["1 remInvReqErr"])
         assert.deepStrictEqual([yield* stateOf(a.queuePair), yield* stateOf(b.queuePair)], ["err", "err"])
         assertBytes(b.region.bytes, new Uint8Array(4096))
       }))
@@ -68,8 +62,8 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       Effect.gen(function*() {
         const { a, b } = yield* connected.rc({ a: { access: [] } })
         b.region.bytes.set(pattern(8), 8)
-        yield* a.send(requestOf(opcode, a.part(), b.remote(8)))
-        assert.deepStrictEqual(yield* a.told(1), ["1 locProtErr"])
+        yield* a.postSend(requestOf(opcode, a.part(), b.remote(8)))
+        yield* assertTaken(a.sends, ["1 locProtErr"])
         assert.strictEqual(yield* stateOf(a.queuePair), "err")
         assert.strictEqual(wordAt(a.region), 0n)
       }))
@@ -78,21 +72,22 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
   it("what is sent or written may come from a region without any right", () =>
     Effect.gen(function*() {
       const { a, b } = yield* connected.rc({ a: { access: [] } })
-      yield* b.receive({ sgList: [b.part()] })
-      yield* a.send(
+      yield* b.postRecv({ sgList: [b.part()] })
+      yield* a.postSend(
         { opcode: "send", wrId: 1n, flags: ["signaled"], sgList: [a.part()] },
         { opcode: "rdmaWrite", wrId: 2n, flags: ["signaled"], sgList: [a.part()], remote: b.remote() }
       )
-      assert.deepStrictEqual(yield* a.told(2), ["1 success", "2 success"])
+      yield* assertTaken(a.sends, ["1 success", "2 success"])
     }))
 
   it("messages arrive in a region that grants peers nothing", () =>
     Effect.gen(function*() {
       const { a, b } = yield* connected.rc({ b: { access: ["localWrite"] }, path: { qpAccessFlags: [] } })
       a.region.bytes.set(pattern(8))
-      yield* b.receive({ wrId: 2n, sgList: [b.part()] })
-      yield* a.send({ opcode: "send", wrId: 1n, flags: ["signaled"], sgList: [a.part()] })
-      assert.deepStrictEqual([yield* a.told(1), yield* b.told(1)], [["1 success"], ["2 success"]])
+      yield* b.postRecv({ wrId: 2n, sgList: [b.part()] })
+      yield* a.postSend({ opcode: "send", wrId: 1n, flags: ["signaled"], sgList: [a.part()] })
+      yield* assertTaken(a.sends, ["1 success"])
+      yield* assertTaken(b.receives, ["2 success"])
       assertBytes(b.region.bytes.subarray(0, 8), pattern(8))
     }))
 
@@ -100,18 +95,18 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
     Effect.gen(function*() {
       const { a, b } = yield* connected.rc({ b: { access: ["remoteRead"] } })
       a.region.bytes.set(pattern(8))
-      yield* b.receive({ wrId: 2n, sgList: [b.part()] })
-      yield* a.send({ opcode: "send", wrId: 1n, flags: ["signaled"], sgList: [a.part()] })
-      assert.deepStrictEqual(yield* a.told(1), [`1 ${receiveKey.sender}`])
-      assert.deepStrictEqual(yield* b.told(1), [`2 ${receiveKey.receiver}`])
+      yield* b.postRecv({ wrId: 2n, sgList: [b.part()] })
+      yield* a.postSend({ opcode: "send", wrId: 1n, flags: ["signaled"], sgList: [a.part()] })
+      yield* assertTaken(a.sends, [`1 ${receiveKey.sender}`])
+      yield* assertTaken(b.receives, [`2 ${receiveKey.receiver}`])
       assertBytes(b.region.bytes.subarray(0, 8), new Uint8Array(8))
     }))
 
   it("a write with immediate data on a region without remoteWrite is remAccessErr", () =>
     Effect.gen(function*() {
       const { a, b } = yield* connected.rc({ b: { access: ["localWrite", "remoteRead"] } })
-      yield* b.receive({ wrId: 2n, sgList: [] })
-      yield* a.send({
+      yield* b.postRecv({ wrId: 2n, sgList: [] })
+      yield* a.postSend({
         opcode: "rdmaWriteWithImm",
         wrId: 1n,
         flags: ["signaled"],
@@ -119,6 +114,6 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
         sgList: [a.part()],
         remote: b.remote()
       })
-      assert.deepStrictEqual(yield* a.told(1), ["1 remAccessErr"])
+      yield* assertTaken(a.sends, ["1 remAccessErr"])
     }))
 }

@@ -7,7 +7,9 @@ import type * as WorkRequest from "@effect-rdma/verbs/WorkRequest"
 import { assert } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { assertReason } from "../../internal/conformance.ts"
-import { assertBytes, connectedSuite, type End, pattern, setWord, wordAt } from "../../internal/conformanceConnected.ts"
+import { assertBytes, pattern, setWord, wordAt } from "../../internal/conformanceBytes.ts"
+import { assertQuiet, assertTaken, takeOne } from "../../internal/conformanceCompletions.ts"
+import { dataPathSuite, type End } from "../../internal/conformanceDataPath.ts"
 import type * as VerbsLane from "../VerbsLane.ts"
 
 /**
@@ -17,7 +19,7 @@ import type * as VerbsLane from "../VerbsLane.ts"
  * @since 0.1.0
  */
 export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void => {
-  const { connected, domain, has, it, itWhere } = connectedSuite(lane)
+  const { connected, domain, has, it, itWhere } = dataPathSuite(lane)
 
   const itIsChecked = itWhere(has("checkedAtomics"), "the library posts any atomic operation")
 
@@ -37,8 +39,8 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       Effect.gen(function*() {
         const { a, b } = yield* connected.rc()
         setWord(b.region, before, 16)
-        yield* a.send(addTo(a, b, { offset: 16, add }))
-        assert.deepInclude<object>(yield* a.succeeded, { wrId: 1n, opcode: "fetchAdd", byteLen: 8 })
+        yield* a.postSend(addTo(a, b, { offset: 16, add }))
+        assert.deepInclude<object>(yield* takeOne(a.sends), { wrId: 1n, opcode: "fetchAdd", byteLen: 8 })
         assert.deepStrictEqual([wordAt(a.region), wordAt(b.region, 16)], [before, after])
         assert.deepStrictEqual([wordAt(b.region, 8), wordAt(b.region, 24)], [0n, 0n])
       }))
@@ -56,7 +58,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       Effect.gen(function*() {
         const { a, b } = yield* connected.rc()
         setWord(b.region, before, 8)
-        yield* a.send({
+        yield* a.postSend({
           opcode: "atomicCmpAndSwp",
           wrId: 1n,
           flags: ["signaled"],
@@ -65,7 +67,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
           sgList: [a.part()],
           remote: b.remote(8)
         })
-        assert.deepInclude<object>(yield* a.succeeded, { wrId: 1n, opcode: "compSwap", byteLen: 8 })
+        assert.deepInclude<object>(yield* takeOne(a.sends), { wrId: 1n, opcode: "compSwap", byteLen: 8 })
         assert.deepStrictEqual([wordAt(a.region), wordAt(b.region, 8)], [before, after])
       }))
   }
@@ -74,8 +76,8 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
     Effect.gen(function*() {
       const { a, b } = yield* connected.rc()
       b.region.bytes.set(pattern(8))
-      yield* a.send({ ...addTo(a, b), sgList: [a.part(100, 3), a.part(0, 0), a.part(201, 5)] })
-      assert.deepStrictEqual(yield* a.told(1), ["1 success"])
+      yield* a.postSend({ ...addTo(a, b), sgList: [a.part(100, 3), a.part(0, 0), a.part(201, 5)] })
+      yield* assertTaken(a.sends, ["1 success"])
       const { bytes } = a.region
       assertBytes(Buffer.concat([bytes.subarray(100, 103), bytes.subarray(201, 206)]), pattern(8))
     }))
@@ -84,8 +86,8 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
     Effect.gen(function*() {
       const { a, b } = yield* connected.rc()
       b.region.bytes.set(pattern(8))
-      yield* a.send(addTo(a, b, { to: 33 }))
-      assert.deepStrictEqual(yield* a.told(1), ["1 success"])
+      yield* a.postSend(addTo(a, b, { to: 33 }))
+      yield* assertTaken(a.sends, ["1 success"])
       assertBytes(a.region.bytes.subarray(32, 42), Buffer.concat([Buffer.of(0), pattern(8), Buffer.of(0)]))
     }))
 
@@ -93,8 +95,10 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
     Effect.gen(function*() {
       const { a, b } = yield* connected.rc()
       setWord(b.region, 100n)
-      yield* a.send(...Array.from({ length: 16 }, (_, index) => addTo(a, b, { wrId: BigInt(index), to: index * 8 })))
-      assert.deepStrictEqual(yield* a.told(16), Array.from({ length: 16 }, (_, index) => `${index} success`))
+      yield* a.postSend(
+        ...Array.from({ length: 16 }, (_, index) => addTo(a, b, { wrId: BigInt(index), to: index * 8 }))
+      )
+      yield* assertTaken(a.sends, Array.from({ length: 16 }, (_, index) => `${index} success`))
       assert.deepStrictEqual(
         Array.from({ length: 16 }, (_, index) => wordAt(a.region, index * 8)),
         Array.from({ length: 16 }, (_, index) => BigInt(100 + index))
@@ -105,26 +109,26 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
   it("an addition that does not ask for it has no completion", () =>
     Effect.gen(function*() {
       const { a, b } = yield* connected.rc()
-      yield* a.send({ ...addTo(a, b), flags: [] }, addTo(a, b, { wrId: 2n, to: 8 }))
-      assert.deepStrictEqual(yield* a.told(1), ["2 success"])
+      yield* a.postSend({ ...addTo(a, b), flags: [] }, addTo(a, b, { wrId: 2n, to: 8 }))
+      yield* assertTaken(a.sends, ["2 success"])
       assert.deepStrictEqual([wordAt(a.region), wordAt(a.region, 8), wordAt(b.region)], [0n, 1n, 2n])
-      yield* a.silent
+      yield* assertQuiet(a.sends, a.receives)
     }))
 
   it("additions of several connections at once lose none, and each brings another number", () =>
     Effect.gen(function*() {
       const on = yield* domain
-      const counter = (yield* connected.rc({ a: { on } })).b
-      const ends = yield* Effect.forEach([1, 2, 3], () => Effect.map(connected.rc({ a: { on } }), ({ a }) => a))
+      const counter = (yield* connected.rc({ on })).b
+      const ends = yield* Effect.forEach([1, 2, 3], () => Effect.map(connected.rc({ on }), ({ a }) => a))
       const seen: Array<bigint> = []
       for (let round = 0; round < 5; round++) {
         for (const end of ends) {
-          yield* end.send(
+          yield* end.postSend(
             ...[0, 8, 16, 24].map((offset) => addTo(end, counter, { to: offset }))
           )
         }
         for (const end of ends) {
-          assert.deepStrictEqual(yield* end.told(4), Array.from({ length: 4 }, () => "1 success"))
+          yield* assertTaken(end.sends, Array.from({ length: 4 }, () => "1 success"))
           seen.push(...[0, 8, 16, 24].map((offset) => wordAt(end.region, offset)))
         }
       }
@@ -138,11 +142,11 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
   it("of several that swap at once one wins", () =>
     Effect.gen(function*() {
       const on = yield* domain
-      const lock = (yield* connected.rc({ a: { on } })).b
+      const lock = (yield* connected.rc({ on })).b
       const ends = yield* Effect.forEach([1n, 2n, 3n], (owner) =>
-        Effect.map(connected.rc({ a: { on } }), ({ a }) => ({ owner, end: a })))
+        Effect.map(connected.rc({ on }), ({ a }) => ({ owner, end: a })))
       for (const { end, owner } of ends) {
-        yield* end.send({
+        yield* end.postSend({
           opcode: "atomicCmpAndSwp",
           flags: ["signaled"],
           compare: 0n,
@@ -152,7 +156,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
         })
       }
       for (const { end } of ends) {
-        assert.deepStrictEqual(yield* end.told(1), ["0 success"])
+        yield* assertTaken(end.sends, ["0 success"])
       }
       const winners = ends.filter(({ end }) =>
         wordAt(end.region) === 0n
@@ -173,18 +177,18 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
               { sgList: [{ addr: a.region.address, length: 8, lkey: 0 }] }
             ]
           ) {
-            const error = yield* Effect.flip(a.send({ ...addTo(a, b, { offset }), ...wrong }))
+            const error = yield* Effect.flip(a.postSend({ ...addTo(a, b, { offset }), ...wrong }))
             assertReason(error, "ibv_post_send", "EINVAL")
           }
           const swap = { opcode: "atomicCmpAndSwp", compare: 0n, swap: 1n } as const
           assertReason(
-            yield* Effect.flip(a.send({ ...swap, sgList: [a.part()], remote: b.remote(offset) })),
+            yield* Effect.flip(a.postSend({ ...swap, sgList: [a.part()], remote: b.remote(offset) })),
             "ibv_post_send",
             "EINVAL"
           )
           // The queue pair is as good as before.
-          yield* a.send(addTo(a, b))
-          assert.deepStrictEqual(yield* a.told(1), ["1 success"])
+          yield* a.postSend(addTo(a, b))
+          yield* assertTaken(a.sends, ["1 success"])
         })
     )
   }
@@ -194,8 +198,8 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
     () =>
       Effect.gen(function*() {
         const { a, b } = yield* connected.rc()
-        yield* a.send(addTo(a, b, { offset: 4 }))
-        assert.deepStrictEqual(yield* a.told(1), ["1 remInvReqErr"])
+        yield* a.postSend(addTo(a, b, { offset: 4 }))
+        yield* assertTaken(a.sends, ["1 remInvReqErr"])
         assertBytes(b.region.bytes, new Uint8Array(4096))
       })
   )
@@ -206,7 +210,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       Effect.gen(function*() {
         const { a, b } = yield* connected.rc()
         for (const sgList of [[], [a.part(0, 4)], [a.part(0, 4), a.part(8, 3)]]) {
-          assertReason(yield* Effect.flip(a.send({ ...addTo(a, b), sgList })), "ibv_post_send", "EINVAL")
+          assertReason(yield* Effect.flip(a.postSend({ ...addTo(a, b), sgList })), "ibv_post_send", "EINVAL")
         }
         assert.strictEqual(wordAt(b.region), 0n)
       })
@@ -216,7 +220,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
     Effect.gen(function*() {
       const { a, b } = yield* connected.rc()
       for (const add of [-1n, highest + 1n]) {
-        assertReason(yield* Effect.flip(a.send(addTo(a, b, { add }))), "ibv_post_send", "EINVAL")
+        assertReason(yield* Effect.flip(a.postSend(addTo(a, b, { add }))), "ibv_post_send", "EINVAL")
       }
     }))
 }

@@ -15,7 +15,9 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import { assertReason, usesDeadHandle } from "../../internal/conformance.ts"
-import { assertBytes, connectedSuite, pattern, reliableEnd } from "../../internal/conformanceConnected.ts"
+import { assertBytes, pattern } from "../../internal/conformanceBytes.ts"
+import { assertTaken, take, within } from "../../internal/conformanceCompletions.ts"
+import { dataPathSuite, end } from "../../internal/conformanceDataPath.ts"
 import { stateOf } from "../../internal/conformanceVerbs.ts"
 import type * as VerbsLane from "../VerbsLane.ts"
 
@@ -26,7 +28,7 @@ import type * as VerbsLane from "../VerbsLane.ts"
  * @since 0.1.0
  */
 export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void => {
-  const { connected, domain, it } = connectedSuite(lane)
+  const { connected, domain, it } = dataPathSuite(lane)
 
   /** Two ends, and requests of them that wait for the other end. */
   const waiting = Effect.gen(function*() {
@@ -46,7 +48,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
         const ends = yield* waiting
         const fiber = yield* Effect.forkChild(ends[name].pipe(withGrace("50 millis")), { startImmediately: true })
         yield* Effect.sleep("10 millis")
-        yield* limited(Fiber.interrupt(fiber))
+        yield* within("what should end", Fiber.interrupt(fiber))
         assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(fiber)))
         const { queuePair } = name === "send" ? ends.a : ends.b
         assert.strictEqual(yield* stateOf(queuePair), "err")
@@ -59,9 +61,9 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       a.region.bytes.set(pattern(64))
       const fiber = yield* Effect.forkChild(send.pipe(withGrace("6 seconds")), { startImmediately: true })
       const interrupting = yield* Effect.forkChild(Fiber.interrupt(fiber), { startImmediately: true })
-      yield* b.receive({ wrId: 3n, sgList: [b.part(0, 64)] })
-      assert.deepStrictEqual(yield* b.told(1), ["3 success"])
-      yield* limited(Fiber.join(interrupting))
+      yield* b.postRecv({ wrId: 3n, sgList: [b.part(0, 64)] })
+      yield* assertTaken(b.receives, ["3 success"])
+      yield* within("what should end", Fiber.join(interrupting))
       assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(fiber)))
       assertBytes(b.region.bytes.subarray(0, 64), pattern(64))
       assert.deepStrictEqual([yield* stateOf(a.queuePair), yield* stateOf(b.queuePair)], ["rts", "rts"])
@@ -70,7 +72,9 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
   it("a timeout cuts an awaited receive off", () =>
     Effect.gen(function*() {
       const { b, receive } = yield* waiting
-      const error = yield* Effect.flip(limited(Effect.timeout(receive, "30 millis").pipe(withGrace("10 millis"))))
+      const error = yield* Effect.flip(
+        within("what should end", Effect.timeout(receive, "30 millis").pipe(withGrace("10 millis")))
+      )
       assert.strictEqual(error._tag, "TimeoutError")
       assert.strictEqual(yield* stateOf(b.queuePair), "err")
     }))
@@ -83,9 +87,9 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       const receive = QueuePair.recv(b.queuePair, { sgList: [{ region }] }).pipe(withGrace("20 millis"))
       const fiber = yield* Effect.forkChild(Effect.flip(receive), { startImmediately: true })
       yield* Effect.sleep("10 millis")
-      yield* limited(Scope.close(scope, Exit.void))
+      yield* within("what should end", Scope.close(scope, Exit.void))
       assert.strictEqual(region.bytes.length, 0)
-      const error = yield* limited(Fiber.join(fiber))
+      const error = yield* within("what should end", Fiber.join(fiber))
       assert(error instanceof WorkCompletion.WorkCompletionError)
       assert.deepInclude<object>(error, { request: "recv", status: "wrFlushErr" })
       assert.strictEqual(yield* stateOf(b.queuePair), "err")
@@ -101,10 +105,10 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       const send = QueuePair.send(a.queuePair, { sgList: [{ region }] }).pipe(withGrace("6 seconds"))
       const fiber = yield* Effect.forkChild(send, { startImmediately: true })
       const closing = yield* Effect.forkChild(Scope.close(scope, Exit.void), { startImmediately: true })
-      yield* b.receive({ wrId: 3n, sgList: [b.part(0, 64)] })
-      assert.deepStrictEqual(yield* b.told(1), ["3 success"])
-      yield* limited(Fiber.join(closing))
-      assert.strictEqual((yield* limited(Fiber.join(fiber))).opcode, "send")
+      yield* b.postRecv({ wrId: 3n, sgList: [b.part(0, 64)] })
+      yield* assertTaken(b.receives, ["3 success"])
+      yield* within("what should end", Fiber.join(closing))
+      assert.strictEqual((yield* within("what should end", Fiber.join(fiber))).opcode, "send")
       assertBytes(b.region.bytes.subarray(0, 64), pattern(64))
       assert.strictEqual(yield* stateOf(a.queuePair), "rts")
     }))
@@ -114,7 +118,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       const { b, receive } = yield* waiting
       const fiber = yield* Effect.forkChild(Effect.flip(receive), { startImmediately: true })
       yield* QueuePair.toErr(b.queuePair)
-      const error = yield* limited(Fiber.join(fiber))
+      const error = yield* within("what should end", Fiber.join(fiber))
       assert(error instanceof WorkCompletion.WorkCompletionError)
       assert.deepInclude<object>(error, { request: "recv", status: "wrFlushErr", wrId: 1n })
     }))
@@ -124,7 +128,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       const { b, receive } = yield* waiting
       const fiber = yield* Effect.forkChild(Effect.flip(receive), { startImmediately: true })
       yield* QueuePair.toReset(b.queuePair)
-      const error = yield* limited(Fiber.join(fiber))
+      const error = yield* within("what should end", Fiber.join(fiber))
       if (error._tag !== "VerbsError") return assert.fail(error.message)
       assert.deepStrictEqual([error.call, error.reason.errno], ["ibv_modify_qp", Errno.numberOf("ECANCELED")])
     }))
@@ -133,12 +137,12 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
     Effect.gen(function*() {
       const on = yield* domain
       const scope = yield* Scope.make()
-      const self = yield* reliableEnd(on).pipe(Scope.provide(scope))
+      const self = yield* end(on, "rc").pipe(Scope.provide(scope))
       yield* QueuePair.toInit(self.queuePair, { portNum: lane.port })
       const receive = QueuePair.recv(self.queuePair, { sgList: [self.part()] })
       const fiber = yield* Effect.forkChild(usesDeadHandle(receive), { startImmediately: true })
-      yield* limited(Scope.close(scope, Exit.void))
-      yield* limited(Fiber.join(fiber))
+      yield* within("what should end", Scope.close(scope, Exit.void))
+      yield* within("what should end", Fiber.join(fiber))
     }))
 
   it("what waits for room is interrupted at once, and nothing was posted of it", () =>
@@ -153,16 +157,16 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
         startImmediately: true
       })
       yield* Effect.sleep("10 millis")
-      yield* limited(Fiber.interrupt(late))
-      yield* b.receive(...sends.map(() => ({ sgList: [b.part()] })))
-      assert.strictEqual((yield* limited(Fiber.joinAll(sends))).length, maxSendWr)
-      yield* b.told(maxSendWr)
+      yield* within("what should end", Fiber.interrupt(late))
+      yield* b.postRecv(...sends.map(() => ({ sgList: [b.part()] })))
+      assert.strictEqual((yield* within("what should end", Fiber.joinAll(sends))).length, maxSendWr)
+      yield* take(b.receives, maxSendWr)
       assert.strictEqual(yield* stateOf(a.queuePair), "rts")
     }))
 
   it("an awaited request before RTS is EINVAL before any call", () =>
     Effect.gen(function*() {
-      const self = yield* reliableEnd(yield* domain)
+      const self = yield* end(yield* domain, "rc")
       const error = yield* Effect.flip(QueuePair.send(self.queuePair, {}))
       if (error._tag !== "VerbsError") return assert.fail(error.message)
       assertReason(error, "ibv_post_send", "EINVAL")
@@ -174,10 +178,3 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
 // -----------------------------------------------------------------------------
 
 const withGrace = (grace: Duration.Input) => Effect.provideService(WaitStrategy.InterruptionGrace, grace)
-
-/** Fails the test when something does not end. */
-const limited = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-  Effect.timeoutOrElse(effect, {
-    duration: "8 seconds",
-    orElse: () => Effect.sync(() => assert.fail("what should have ended goes on"))
-  })

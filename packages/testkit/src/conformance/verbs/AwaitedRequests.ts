@@ -12,15 +12,9 @@ import * as WaitStrategy from "@effect-rdma/verbs/WaitStrategy"
 import * as WorkCompletion from "@effect-rdma/verbs/WorkCompletion"
 import { assert } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import {
-  assertBytes,
-  connectedSuite,
-  linesOf,
-  pattern,
-  remoteAccess,
-  setWord,
-  wordAt
-} from "../../internal/conformanceConnected.ts"
+import { assertBytes, pattern, setWord, wordAt } from "../../internal/conformanceBytes.ts"
+import { assertTaken, within } from "../../internal/conformanceCompletions.ts"
+import { dataPathSuite, remoteAccess } from "../../internal/conformanceDataPath.ts"
 import { stateOf } from "../../internal/conformanceVerbs.ts"
 import type * as VerbsLane from "../VerbsLane.ts"
 
@@ -31,7 +25,7 @@ import type * as VerbsLane from "../VerbsLane.ts"
  * @since 0.1.0
  */
 export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void => {
-  const { connected, domain, it } = connectedSuite(lane)
+  const { connected, domain, it } = dataPathSuite(lane)
 
   it("a send and a receive are awaited, each by its own side", () =>
     Effect.gen(function*() {
@@ -61,7 +55,8 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
     Effect.gen(function*() {
       const { a, b } = yield* connected.rc()
       a.region.bytes.set(pattern(3000))
-      const written = yield* limited(
+      const written = yield* within(
+        "what is awaited",
         QueuePair.rdmaWrite(a.queuePair, { sgList: [a.part(0, 3000)], remote: b.remote() })
       )
       assert.strictEqual(written.opcode, "rdmaWrite")
@@ -78,7 +73,10 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
     Effect.gen(function*() {
       const { a, b } = yield* connected.rc()
       b.region.bytes.set(pattern(3000))
-      const read = yield* limited(QueuePair.rdmaRead(a.queuePair, { sgList: [a.part(0, 3000)], remote: b.remote() }))
+      const read = yield* within(
+        "what is awaited",
+        QueuePair.rdmaRead(a.queuePair, { sgList: [a.part(0, 3000)], remote: b.remote() })
+      )
       assert.deepInclude<object>(read, { opcode: "rdmaRead", byteLen: 3000 })
       assertBytes(a.region.bytes.subarray(0, 3000), pattern(3000))
     }))
@@ -88,10 +86,13 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       const { a, b } = yield* connected.rc()
       setWord(b.region, 10n)
       const to = { sgList: [a.part()], remote: b.remote() }
-      const added = yield* limited(QueuePair.atomicFetchAndAdd(a.queuePair, { ...to, add: 5n }))
+      const added = yield* within("what is awaited", QueuePair.atomicFetchAndAdd(a.queuePair, { ...to, add: 5n }))
       assert.strictEqual(added.opcode, "fetchAdd")
       assert.strictEqual(wordAt(a.region), 10n)
-      const swapped = yield* limited(QueuePair.atomicCmpAndSwp(a.queuePair, { ...to, compare: 15n, swap: 1n }))
+      const swapped = yield* within(
+        "what is awaited",
+        QueuePair.atomicCmpAndSwp(a.queuePair, { ...to, compare: 15n, swap: 1n })
+      )
       assert.strictEqual(swapped.opcode, "compSwap")
       assert.deepStrictEqual([wordAt(a.region), wordAt(b.region)], [15n, 1n])
     }))
@@ -108,11 +109,11 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       const use = Effect.suspend(() =>
         QueuePair.rdmaWrite(a.queuePair, { sgList: [a.part()], remote: { ...b.remote(), rkey: window.rkey } })
       )
-      assert.strictEqual((yield* limited(open)).opcode, "bindMw")
-      yield* limited(use)
-      const closed = yield* limited(QueuePair.localInv(b.queuePair, { invalidateRkey: window.rkey }))
+      assert.strictEqual((yield* within("what is awaited", open)).opcode, "bindMw")
+      yield* within("what is awaited", use)
+      const closed = yield* within("what is awaited", QueuePair.localInv(b.queuePair, { invalidateRkey: window.rkey }))
       assert.strictEqual(closed.opcode, "localInv")
-      yield* limited(open)
+      yield* within("what is awaited", open)
       const [received] = yield* both(
         QueuePair.recv(b.queuePair, { sgList: [] }),
         QueuePair.send(a.queuePair, { invalidateRkey: window.rkey })
@@ -144,11 +145,12 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
     it(`two ends that wait by ${what} answer each other`, () =>
       Effect.gen(function*() {
         const on = yield* domain
-        const makeQueue = Effect.flatMap(
-          CompletionChannel.make(on.context),
-          (channel) => CompletionQueue.make(on.context, { cqe: 16, channel })
-        )
-        const { a, b } = yield* connected.rc({ a: { on, queue: yield* makeQueue }, b: { on, queue: yield* makeQueue } })
+        const oneQueue = Effect.gen(function*() {
+          const channel = yield* CompletionChannel.make(on.context)
+          const queue = yield* CompletionQueue.make(on.context, { cqe: 16, channel })
+          return { sends: queue, receives: queue }
+        })
+        const { a, b } = yield* connected.rc({ on, a: yield* oneQueue, b: yield* oneQueue })
         const ping = Effect.gen(function*() {
           for (let round = 0; round < 20; round++) {
             setWord(a.region, BigInt(round))
@@ -175,16 +177,19 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       const { a, b } = yield* connected.rc({ a: { cap: { maxSendWr: 4 } } })
       const offsets = Array.from({ length: 60 }, (_, index) => index * 8)
       a.region.bytes.set(pattern(480))
-      const done = yield* limited(Effect.forEach(
-        offsets,
-        (offset) =>
-          QueuePair.rdmaWrite(a.queuePair, {
-            wrId: BigInt(offset),
-            sgList: [a.part(offset)],
-            remote: b.remote(offset)
-          }),
-        { concurrency: "unbounded" }
-      ))
+      const done = yield* within(
+        "what is awaited",
+        Effect.forEach(
+          offsets,
+          (offset) =>
+            QueuePair.rdmaWrite(a.queuePair, {
+              wrId: BigInt(offset),
+              sgList: [a.part(offset)],
+              remote: b.remote(offset)
+            }),
+          { concurrency: "unbounded" }
+        )
+      )
       assert.deepStrictEqual(done.map(({ wrId }) => wrId), offsets.map(BigInt))
       assertBytes(b.region.bytes.subarray(0, 480), pattern(480))
     }))
@@ -193,28 +198,38 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
     Effect.gen(function*() {
       const { a, b } = yield* connected.rc()
       const write = { sgList: [a.part()], remote: b.remote() }
-      yield* a.send({ opcode: "rdmaWrite", wrId: 1n, flags: ["signaled"], ...write })
-      assert.strictEqual((yield* limited(QueuePair.rdmaWrite(a.queuePair, { wrId: 2n, ...write }))).wrId, 2n)
-      yield* a.send({ opcode: "rdmaWrite", wrId: 3n, flags: ["signaled"], ...write })
-      assert.strictEqual((yield* limited(QueuePair.rdmaWrite(a.queuePair, { wrId: 4n, ...write }))).wrId, 4n)
-      assert.deepStrictEqual(yield* a.told(2), ["1 success", "3 success"])
-      assert.deepStrictEqual(linesOf(yield* CompletionQueue.poll(a.queue)), [])
+      yield* a.postSend({ opcode: "rdmaWrite", wrId: 1n, flags: ["signaled"], ...write })
+      assert.strictEqual(
+        (yield* within("what is awaited", QueuePair.rdmaWrite(a.queuePair, { wrId: 2n, ...write }))).wrId,
+        2n
+      )
+      yield* a.postSend({ opcode: "rdmaWrite", wrId: 3n, flags: ["signaled"], ...write })
+      assert.strictEqual(
+        (yield* within("what is awaited", QueuePair.rdmaWrite(a.queuePair, { wrId: 4n, ...write }))).wrId,
+        4n
+      )
+      yield* assertTaken(a.sends, ["1 success", "3 success"])
+      assert.deepStrictEqual(yield* CompletionQueue.poll(a.sends), [])
     }))
 
   it("the queue pairs of one completion queue are awaited side by side", () =>
     Effect.gen(function*() {
       const on = yield* domain
       const queue = yield* CompletionQueue.make(on.context, { cqe: 64 })
-      const pairs = yield* Effect.forEach([1, 2, 3], () => connected.rc({ a: { on, queue }, b: { on, queue } }))
-      const done = yield* limited(Effect.forEach(
-        pairs,
-        ({ a, b }, index) =>
-          both(
-            QueuePair.recv(b.queuePair, { sgList: [b.part()] }),
-            QueuePair.send(a.queuePair, { sgList: [a.part()], immData: index })
-          ),
-        { concurrency: "unbounded" }
-      ))
+      const oneQueue = { sends: queue, receives: queue }
+      const pairs = yield* Effect.forEach([1, 2, 3], () => connected.rc({ on, a: oneQueue, b: oneQueue }))
+      const done = yield* within(
+        "what is awaited",
+        Effect.forEach(
+          pairs,
+          ({ a, b }, index) =>
+            both(
+              QueuePair.recv(b.queuePair, { sgList: [b.part()] }),
+              QueuePair.send(a.queuePair, { sgList: [a.part()], immData: index })
+            ),
+          { concurrency: "unbounded" }
+        )
+      )
       assert.deepStrictEqual(
         done.map(([{ immData, qpNum }]) => [immData, qpNum]),
         pairs.map(({ b }, index) => [index, b.queuePair.qpNum])
@@ -253,19 +268,12 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
 // internal
 // -----------------------------------------------------------------------------
 
-/** Fails the test when an awaited request does not end. */
-const limited = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-  Effect.timeoutOrElse(effect, {
-    duration: "8 seconds",
-    orElse: () => Effect.sync(() => assert.fail("an awaited request did not end"))
-  })
-
 const both = <A, E, R, B, E2, R2>(one: Effect.Effect<A, E, R>, other: Effect.Effect<B, E2, R2>) =>
-  limited(Effect.all([one, other], { concurrency: 2 }))
+  within("what is awaited", Effect.all([one, other], { concurrency: 2 }))
 
 /** How a request failed that must fail. */
 const failed = <E, R>(request: Effect.Effect<unknown, E | WorkCompletion.WorkCompletionError, R>) =>
-  Effect.map(Effect.flip(limited(request)), (error) => {
+  Effect.map(Effect.flip(within("what is awaited", request)), (error) => {
     if (error instanceof WorkCompletion.WorkCompletionError) return error
     return assert.fail(`expected a WorkCompletionError, got ${String(error)}`)
   })

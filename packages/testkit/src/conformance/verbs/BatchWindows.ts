@@ -7,15 +7,10 @@ import * as MemoryWindow from "@effect-rdma/verbs/MemoryWindow"
 import * as RemoteKey from "@effect-rdma/verbs/RemoteKey"
 import { assert } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import {
-  assertBytes,
-  connectedSuite,
-  pattern,
-  remoteAccess,
-  requestOf,
-  setWord,
-  wordAt
-} from "../../internal/conformanceConnected.ts"
+import { assertBytes, pattern, setWord, wordAt } from "../../internal/conformanceBytes.ts"
+import { assertTaken, takeOne } from "../../internal/conformanceCompletions.ts"
+import { dataPathSuite, remoteAccess } from "../../internal/conformanceDataPath.ts"
+import { requestOf } from "../../internal/conformanceRequests.ts"
 import type * as VerbsLane from "../VerbsLane.ts"
 
 /**
@@ -25,7 +20,7 @@ import type * as VerbsLane from "../VerbsLane.ts"
  * @since 0.1.0
  */
 export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void => {
-  const { batching, has, it } = connectedSuite(lane)
+  const { batching, has, it } = dataPathSuite(lane)
   const one = { wrId: 1n, flags: ["signaled"] } as const
 
   it("a batch binds a window, which has the key from then on, and invalidates it", () =>
@@ -36,17 +31,17 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       for (const round of [1, 2]) {
         const rkey = RemoteKey.increment(window.rkey)
         yield* batch((batch) => batch.bindMw(one, window, rkey, bind))
-        assert.deepInclude<object>(yield* a.succeeded, { wrId: 1n, opcode: "bindMw" })
+        assert.deepInclude<object>(yield* takeOne(a.sends), { wrId: 1n, opcode: "bindMw" })
         assert.strictEqual(window.rkey, rkey)
         setWord(a.region, BigInt(round), 8)
-        yield* b.send(requestOf("atomicFetchAndAdd", b.part(), { ...a.remote(8), rkey }))
-        assert.deepStrictEqual(yield* b.told(1), ["1 success"])
+        yield* b.postSend(requestOf("atomicFetchAndAdd", b.part(), { ...a.remote(8), rkey }))
+        yield* assertTaken(b.sends, ["1 success"])
         assert.strictEqual(wordAt(b.region), BigInt(round))
         yield* batch((batch) => batch.localInv({ ...one, wrId: 2n }, rkey))
-        assert.deepInclude<object>(yield* a.succeeded, { wrId: 2n, opcode: "localInv" })
+        assert.deepInclude<object>(yield* takeOne(a.sends), { wrId: 2n, opcode: "localInv" })
       }
-      yield* b.send(requestOf("rdmaRead", b.part(), { ...a.remote(8), rkey: window.rkey }))
-      assert.deepStrictEqual(yield* b.told(1), ["1 remAccessErr"])
+      yield* b.postSend(requestOf("rdmaRead", b.part(), { ...a.remote(8), rkey: window.rkey }))
+      yield* assertTaken(b.sends, ["1 remAccessErr"])
     }))
 
   for (
@@ -67,7 +62,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
             access: remoteAccess
           })
         )
-        assert.deepStrictEqual(yield* a.told(1), ["1 mwBindErr"])
+        yield* assertTaken(a.sends, ["1 mwBindErr"])
       }))
   }
 
@@ -76,19 +71,19 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       const { a, b, batch, piece } = yield* batching
       const window = yield* MemoryWindow.alloc(b.on, 2)
       const rkey = RemoteKey.increment(window.rkey)
-      yield* b.send({
+      yield* b.postSend({
         opcode: "bindMw",
         flags: ["signaled"],
         bind: { window, region: b.region, rkey, access: remoteAccess }
       })
-      assert.deepStrictEqual(yield* b.told(1), ["0 success"])
-      yield* b.receive({ wrId: 2n, sgList: [b.part()] })
+      yield* assertTaken(b.sends, ["0 success"])
+      yield* b.postRecv({ wrId: 2n, sgList: [b.part()] })
       yield* batch((batch) => {
         batch.sendInv(one, rkey)
         batch.setSge(piece())
       })
-      assert.deepStrictEqual(yield* a.told(1), ["1 success"])
-      assert.deepInclude<object>(yield* b.succeeded, {
+      yield* assertTaken(a.sends, ["1 success"])
+      assert.deepInclude<object>(yield* takeOne(b.receives), {
         wrId: 2n,
         byteLen: 8,
         invalidatedRkey: has("tellsInvalidation") ? rkey : undefined

@@ -13,17 +13,8 @@ import type * as WorkRequest from "@effect-rdma/verbs/WorkRequest"
 import { assert } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { assertReason } from "../../internal/conformance.ts"
-import {
-  addressed,
-  assertTaken,
-  piece,
-  remoteOf,
-  room,
-  take,
-  takeOne,
-  trafficSuite,
-  within
-} from "../../internal/conformanceTraffic.ts"
+import { assertTaken, take, takeOne, within } from "../../internal/conformanceCompletions.ts"
+import { addressed, dataPathSuite } from "../../internal/conformanceDataPath.ts"
 import type * as VerbsLane from "../VerbsLane.ts"
 
 /**
@@ -33,7 +24,7 @@ import type * as VerbsLane from "../VerbsLane.ts"
  * @since 0.1.0
  */
 export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void => {
-  const { connectedOn, datagramsOn, domain, has, it, itWhere } = trafficSuite(lane)
+  const { connected, datagramsOn, domain, has, it, itWhere } = dataPathSuite(lane)
 
   /** A connection whose sender has a queue with events for its sends, and whose receiver one for its receives. */
   const withEvents = Effect.gen(function*() {
@@ -41,10 +32,9 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
     const channel = yield* CompletionChannel.make(on.context)
     const sends = yield* CompletionQueue.make(on.context, { cqe: 64, channel })
     const receives = yield* CompletionQueue.make(on.context, { cqe: 64, channel })
-    const { a, b } = yield* connectedOn(on, "rc", { a: { sends }, b: { receives } })
-    yield* QueuePair.postRecv(b.queuePair, Array.from({ length: 8 }, () => ({ sgList: [room(b)] })))
-    const send = (...flags: ReadonlyArray<SendBatch.SendFlag>) =>
-      QueuePair.postSend(a.queuePair, [{ opcode: "send", flags }])
+    const { a, b } = yield* connected.rc({ on, a: { sends }, b: { receives } })
+    yield* b.postRecv(...Array.from({ length: 8 }, () => ({ sgList: [b.part()] })))
+    const send = (...flags: ReadonlyArray<SendBatch.SendFlag>) => a.postSend({ opcode: "send", flags })
     return { a, b, channel, send }
   })
 
@@ -62,7 +52,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       Effect.gen(function*() {
         const { a, b, channel } = yield* withEvents
         yield* CompletionQueue.requestNotification(a.sends)
-        yield* QueuePair.postSend(a.queuePair, [kind([piece(a)], remoteOf(b))])
+        yield* a.postSend(kind([a.part()], b.remote()))
         assert.strictEqual(yield* nextOf(channel), a.sends)
         yield* takeOne(a.sends)
       }))
@@ -142,7 +132,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       const receives = yield* CompletionQueue.make(on.context, { cqe: 16, channel })
       const [a, b] = [yield* datagramsOn(on), yield* datagramsOn(on, { receives })]
       const to = addressed(yield* AddressHandle.make(on, lane.loop), b)
-      yield* QueuePair.postRecv(b.queuePair, [1n, 2n].map((wrId) => ({ wrId, sgList: [room(b, 0, 64)] })))
+      yield* b.postRecv(...[1n, 2n].map((wrId) => ({ wrId, sgList: [b.part(0, 64)] })))
       yield* CompletionQueue.requestNotification(receives, { solicitedOnly: true })
       yield* QueuePair.send(a.queuePair, { to })
       yield* takeOne(receives)
@@ -203,11 +193,11 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       const pairs = yield* Effect.forEach(Array.from({ length: 20 }), () =>
         Effect.gen(function*() {
           const receives = yield* CompletionQueue.make(on.context, { cqe: 4, channel })
-          return yield* connectedOn(on, "rc", { b: { receives } })
+          return yield* connected.rc({ on, b: { receives } })
         }))
       for (const { a, b } of pairs) {
         yield* CompletionQueue.requestNotification(b.receives)
-        yield* QueuePair.postRecv(b.queuePair, [{ sgList: [] }])
+        yield* b.postRecv({ sgList: [] })
         yield* QueuePair.send(a.queuePair, {})
       }
       const told = yield* Effect.forEach(pairs, () => nextOf(channel))
@@ -232,7 +222,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
         const { a, channel } = yield* withEvents
         yield* CompletionQueue.requestNotification(a.sends, { solicitedOnly: true })
         yield* QueuePair.toErr(a.queuePair)
-        yield* QueuePair.postSend(a.queuePair, [{ opcode: "send", wrId: 1n }])
+        yield* a.postSend({ opcode: "send", wrId: 1n })
         assert.strictEqual(yield* nextOf(channel), a.sends)
         yield* assertTaken(a.sends, ["1 wrFlushErr"])
       })

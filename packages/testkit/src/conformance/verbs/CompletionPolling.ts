@@ -11,19 +11,9 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import { assertReason } from "../../internal/conformance.ts"
-import {
-  addressed,
-  assertQuiet,
-  assertTaken,
-  end,
-  nextEvent,
-  outcomes,
-  put,
-  remoteOf,
-  room,
-  take,
-  trafficSuite
-} from "../../internal/conformanceTraffic.ts"
+import { put } from "../../internal/conformanceBytes.ts"
+import { assertQuiet, assertTaken, nextEvent, outcomes, take } from "../../internal/conformanceCompletions.ts"
+import { addressed, dataPathSuite, end } from "../../internal/conformanceDataPath.ts"
 import { stateOf } from "../../internal/conformanceVerbs.ts"
 import type * as VerbsLane from "../VerbsLane.ts"
 
@@ -34,16 +24,16 @@ import type * as VerbsLane from "../VerbsLane.ts"
  * @since 0.1.0
  */
 export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void => {
-  const { connect, connected, connectedOn, datagramsOn, domain, it } = trafficSuite(lane)
+  const { connect, connected, datagramsOn, domain, it } = dataPathSuite(lane)
 
   /** Time enough for what is under way. */
   const settle = Effect.sleep("100 millis")
 
   it("a poll takes at most what it is asked for, the oldest first", () =>
     Effect.gen(function*() {
-      const { a, b } = yield* connected()
-      yield* QueuePair.postRecv(b.queuePair, receives(10))
-      yield* QueuePair.postSend(a.queuePair, writes(10))
+      const { a, b } = yield* connected.rc()
+      yield* b.postRecv(...receives(10))
+      yield* a.postSend(...writes(10))
       yield* settle
       for (const queue of [a.sends, b.receives]) {
         assert.deepStrictEqual(outcomes(yield* CompletionQueue.poll(queue, 4)), succeeding(4))
@@ -58,11 +48,11 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       const on = yield* domain
       const queue = yield* CompletionQueue.make(on.context, { cqe: 64 })
       const both = { sends: queue, receives: queue }
-      const { a, b } = yield* connectedOn(on, "rc", { a: both, b: both })
-      yield* QueuePair.postRecv(a.queuePair, [{ wrId: 1n, sgList: [] }])
-      yield* QueuePair.postRecv(b.queuePair, [{ wrId: 2n, sgList: [] }])
-      yield* QueuePair.postSend(a.queuePair, [{ opcode: "send", wrId: 3n, flags: ["signaled"] }])
-      yield* QueuePair.postSend(b.queuePair, [{ opcode: "send", wrId: 4n, flags: ["signaled"] }])
+      const { a, b } = yield* connected.rc({ on, a: both, b: both })
+      yield* a.postRecv({ wrId: 1n, sgList: [] })
+      yield* b.postRecv({ wrId: 2n, sgList: [] })
+      yield* a.postSend({ opcode: "send", wrId: 3n, flags: ["signaled"] })
+      yield* b.postSend({ opcode: "send", wrId: 4n, flags: ["signaled"] })
       const taken = yield* take(queue, 4)
       const found = taken.map(({ qpNum, wrId }) => ({ qpNum, wrId })).toSorted((x, y) => Number(x.wrId - y.wrId))
       const [ofA, ofB] = [a.queuePair.qpNum, b.queuePair.qpNum]
@@ -82,12 +72,12 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
         receives: yield* CompletionQueue.make(on.context, { cqe: 128 })
       }
       const pairs = yield* Effect.forEach(Array.from({ length: 6 }), () =>
-        connectedOn(on, "rc", { a: { sends: queues.sends }, b: { receives: queues.receives } }))
+        connected.rc({ on, a: { sends: queues.sends }, b: { receives: queues.receives } }))
       for (const { b } of pairs) {
-        yield* QueuePair.postRecv(b.queuePair, receives(8))
+        yield* b.postRecv(...receives(8))
       }
       for (const { a } of pairs) {
-        yield* QueuePair.postSend(a.queuePair, writes(8))
+        yield* a.postSend(...writes(8))
       }
       for (const [queue, side] of [[queues.sends, "a"], [queues.receives, "b"]] as const) {
         const taken = yield* take(queue, 48)
@@ -105,12 +95,12 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
     Effect.gen(function*() {
       const on = yield* domain
       const queue = yield* CompletionQueue.make(on.context, { cqe: 64 })
-      const { a, b } = yield* connectedOn(on, "rc", { b: { receives: queue } })
+      const { a, b } = yield* connected.rc({ on, b: { receives: queue } })
       const sender = yield* datagramsOn(on)
       const receiver = yield* datagramsOn(on, { receives: queue })
       const ah = yield* AddressHandle.make(on, lane.loop)
-      yield* QueuePair.postRecv(b.queuePair, [{ wrId: 1n, sgList: [room(b, 0, 64)] }])
-      yield* QueuePair.postRecv(receiver.queuePair, [{ wrId: 2n, sgList: [room(receiver, 0, 64)] }])
+      yield* b.postRecv({ wrId: 1n, sgList: [b.part(0, 64)] })
+      yield* receiver.postRecv({ wrId: 2n, sgList: [receiver.part(0, 64)] })
       yield* QueuePair.send(a.queuePair, { sgList: [put(a, "one")] })
       yield* QueuePair.send(sender.queuePair, { to: addressed(ah, receiver), sgList: [put(sender, "two")] })
       const taken = yield* take(queue, 2)
@@ -123,21 +113,21 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
   it("those that are not signaled have no completion, and with sqSigAll every send has one", () =>
     Effect.gen(function*() {
       const on = yield* domain
-      const { a, b } = yield* connectedOn(on, "rc", { b: { sqSigAll: true } })
-      const write = { opcode: "rdmaWrite", sgList: [put(a, "x")], remote: remoteOf(b) } as const
-      yield* QueuePair.postSend(a.queuePair, [{ ...write, wrId: 1n }, { ...write, wrId: 2n, flags: ["signaled"] }])
+      const { a, b } = yield* connected.rc({ on, b: { sqSigAll: true } })
+      const write = { opcode: "rdmaWrite", sgList: [put(a, "x")], remote: b.remote() } as const
+      yield* a.postSend({ ...write, wrId: 1n }, { ...write, wrId: 2n, flags: ["signaled"] })
       yield* assertTaken(a.sends, ["2 success"])
-      const back = { opcode: "rdmaWrite", sgList: [put(b, "x")], remote: remoteOf(a) } as const
-      yield* QueuePair.postSend(b.queuePair, [{ ...back, wrId: 3n }, { ...back, wrId: 4n }])
+      const back = { opcode: "rdmaWrite", sgList: [put(b, "x")], remote: a.remote() } as const
+      yield* b.postSend({ ...back, wrId: 3n }, { ...back, wrId: 4n })
       yield* assertTaken(b.sends, ["3 success", "4 success"])
       yield* assertQuiet(a.sends, b.sends)
     }))
 
   it("a queue that grows and shrinks keeps the completions in it", () =>
     Effect.gen(function*() {
-      const { a, b } = yield* connected()
-      yield* QueuePair.postRecv(b.queuePair, receives(10))
-      yield* QueuePair.postSend(a.queuePair, writes(10))
+      const { a, b } = yield* connected.rc()
+      yield* b.postRecv(...receives(10))
+      yield* a.postSend(...writes(10))
       yield* settle
       assert.deepStrictEqual(outcomes(yield* CompletionQueue.poll(a.sends, 2)), succeeding(2))
       assert.isAtLeast(yield* CompletionQueue.resize(a.sends, 300), 300)
@@ -148,9 +138,9 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
 
   it("a queue does not become smaller than what is in it: EINVAL, and nothing is lost", () =>
     Effect.gen(function*() {
-      const { a, b } = yield* connected()
-      yield* QueuePair.postRecv(b.queuePair, receives(10))
-      yield* QueuePair.postSend(a.queuePair, writes(10))
+      const { a, b } = yield* connected.rc()
+      yield* b.postRecv(...receives(10))
+      yield* a.postSend(...writes(10))
       yield* settle
       assertReason(yield* Effect.flip(CompletionQueue.resize(a.sends, 2)), "ibv_resize_cq", "EINVAL")
       assert.deepStrictEqual(outcomes(yield* CompletionQueue.poll(a.sends)), succeeding(10))
@@ -160,9 +150,9 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
     Effect.gen(function*() {
       const on = yield* domain
       const sends = yield* CompletionQueue.make(on.context, { cqe: 3 })
-      const { a, b } = yield* connectedOn(on, "rc", { a: { sends } })
-      yield* QueuePair.postRecv(b.queuePair, receives(8))
-      yield* QueuePair.postSend(a.queuePair, writes(8))
+      const { a, b } = yield* connected.rc({ on, a: { sends } })
+      yield* b.postRecv(...receives(8))
+      yield* a.postSend(...writes(8))
       assert.strictEqual(yield* nextEvent(on.context, sends), "cqErr")
       yield* settle
       assert.isAtMost((yield* CompletionQueue.poll(sends)).length, sends.cqe)
@@ -173,12 +163,12 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       const on = yield* domain
       const sends = yield* CompletionQueue.make(on.context, { cqe: 3 })
       const pairs = [
-        yield* connectedOn(on, "rc", { a: { sends } }),
-        yield* connectedOn(on, "rc", { a: { sends } })
+        yield* connected.rc({ on, a: { sends } }),
+        yield* connected.rc({ on, a: { sends } })
       ]
       for (const { a, b } of pairs) {
-        yield* QueuePair.postRecv(b.queuePair, receives(2))
-        yield* QueuePair.postSend(a.queuePair, writes(2))
+        yield* b.postRecv(...receives(2))
+        yield* a.postSend(...writes(2))
       }
       assert.strictEqual(yield* nextEvent(on.context, sends), "cqErr")
       assert.isAtMost((yield* CompletionQueue.poll(sends)).length, sends.cqe)
@@ -188,9 +178,9 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
     Effect.gen(function*() {
       const on = yield* domain
       const queue = yield* CompletionQueue.make(on.context, { cqe: 3 })
-      const { a, b } = yield* connectedOn(on, "rc", { b: { receives: queue } })
-      yield* QueuePair.postRecv(b.queuePair, receives(8))
-      yield* QueuePair.postSend(a.queuePair, writes(4))
+      const { a, b } = yield* connected.rc({ on, b: { receives: queue } })
+      yield* b.postRecv(...receives(8))
+      yield* a.postSend(...writes(4))
       assert.strictEqual(yield* nextEvent(on.context, queue), "cqErr")
       assert.isAtMost((yield* CompletionQueue.poll(queue)).length, queue.cqe)
     }))
@@ -199,12 +189,12 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
     Effect.gen(function*() {
       const on = yield* domain
       const sends = yield* CompletionQueue.make(on.context, { cqe: 16 })
-      const stays = yield* connectedOn(on, "rc", { a: { sends } })
+      const stays = yield* connected.rc({ on, a: { sends } })
       const scope = yield* Scope.fork(yield* Effect.scope)
-      const goes = yield* connectedOn(on, "rc", { a: { sends } }).pipe(Scope.provide(scope))
+      const goes = yield* connected.rc({ on, a: { sends } }).pipe(Scope.provide(scope))
       for (const { a, b } of [goes, stays]) {
-        yield* QueuePair.postRecv(b.queuePair, receives(2))
-        yield* QueuePair.postSend(a.queuePair, writes(2))
+        yield* b.postRecv(...receives(2))
+        yield* a.postSend(...writes(2))
         yield* settle
       }
       yield* Scope.close(scope, Exit.void)
@@ -215,26 +205,26 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
 
   it("what a queue pair left in the queue when it was reset is nobody's, and what follows is its own", () =>
     Effect.gen(function*() {
-      const { a, b } = yield* connected()
-      yield* QueuePair.postRecv(b.queuePair, receives(3))
-      yield* QueuePair.postSend(a.queuePair, writes(3))
+      const { a, b } = yield* connected.rc()
+      yield* b.postRecv(...receives(3))
+      yield* a.postSend(...writes(3))
       yield* settle
       yield* QueuePair.toReset(a.queuePair)
       yield* QueuePair.toReset(b.queuePair)
       yield* assertQuiet(a.sends, b.receives)
       yield* connect(a, b)
-      yield* QueuePair.postRecv(b.queuePair, [{ wrId: 8n, sgList: [] }])
-      yield* QueuePair.postSend(a.queuePair, [{ opcode: "send", wrId: 9n, flags: ["signaled"] }])
+      yield* b.postRecv({ wrId: 8n, sgList: [] })
+      yield* a.postSend({ opcode: "send", wrId: 9n, flags: ["signaled"] })
       yield* assertTaken(a.sends, ["9 success"])
       yield* assertTaken(b.receives, ["8 success"])
     }))
 
   it("every number of 64 bits comes back", () =>
     Effect.gen(function*() {
-      const { a, b } = yield* connected()
+      const { a, b } = yield* connected.rc()
       const wrIds = [0n, 1n, 2n ** 63n, 2n ** 64n - 1n]
-      yield* QueuePair.postRecv(b.queuePair, wrIds.map((wrId) => ({ wrId, sgList: [] })))
-      yield* QueuePair.postSend(a.queuePair, wrIds.map((wrId) => ({ opcode: "send", wrId, flags: ["signaled"] })))
+      yield* b.postRecv(...wrIds.map((wrId) => ({ wrId, sgList: [] })))
+      yield* a.postSend(...wrIds.map((wrId) => ({ opcode: "send", wrId, flags: ["signaled"] } as const)))
       for (const queue of [a.sends, b.receives]) {
         assert.deepStrictEqual((yield* take(queue, 4)).map(({ wrId }) => wrId), wrIds)
       }
@@ -245,7 +235,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       const on = yield* domain
       const self = yield* end(on, "rc")
       yield* QueuePair.toInit(self.queuePair, { portNum: lane.port })
-      yield* QueuePair.postRecv(self.queuePair, [{ wrId: 5n, sgList: [] }])
+      yield* self.postRecv({ wrId: 5n, sgList: [] })
       yield* QueuePair.toErr(self.queuePair)
       const [flushed] = yield* assertTaken(self.receives, ["5 wrFlushErr"])
       assert.deepStrictEqual(flushed, {

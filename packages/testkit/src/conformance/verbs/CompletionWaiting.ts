@@ -15,18 +15,9 @@ import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { assertInterruptible, usesDeadHandle } from "../../internal/conformance.ts"
-import {
-  addressed,
-  assertQuiet,
-  assertTaken,
-  outcomes,
-  put,
-  room,
-  takeOne,
-  textIn,
-  trafficSuite,
-  within
-} from "../../internal/conformanceTraffic.ts"
+import { put, textIn } from "../../internal/conformanceBytes.ts"
+import { assertQuiet, assertTaken, outcomes, takeOne, within } from "../../internal/conformanceCompletions.ts"
+import { addressed, dataPathSuite } from "../../internal/conformanceDataPath.ts"
 import type * as VerbsLane from "../VerbsLane.ts"
 
 /**
@@ -36,16 +27,15 @@ import type * as VerbsLane from "../VerbsLane.ts"
  * @since 0.1.0
  */
 export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void => {
-  const { connectedOn, datagramsOn, domain, it, open } = trafficSuite(lane)
+  const { connected, datagramsOn, domain, headerBytes, it, open } = dataPathSuite(lane)
 
   /** A connection whose receiver has a queue on a channel, and as many receives as there is room for. */
   const withChannel = Effect.gen(function*() {
     const on = yield* domain
     const channel = yield* CompletionChannel.make(on.context)
     const receives = yield* CompletionQueue.make(on.context, { cqe: 64, channel })
-    const { a, b } = yield* connectedOn(on, "rc", { b: { receives, cap: { maxRecvWr: 32 } } })
-    const post = (...wrIds: ReadonlyArray<bigint>) =>
-      QueuePair.postRecv(b.queuePair, wrIds.map((wrId) => ({ wrId, sgList: [room(b)] })))
+    const { a, b } = yield* connected.rc({ on, b: { receives, cap: { maxRecvWr: 32 } } })
+    const post = (...wrIds: ReadonlyArray<bigint>) => b.postRecv(...wrIds.map((wrId) => ({ wrId, sgList: [b.part()] })))
     return { a, b, channel, post, queue: receives, send: QueuePair.send(a.queuePair, {}) }
   })
 
@@ -124,7 +114,8 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
         const on = yield* domain
         const channel = yield* CompletionChannel.make(on.context)
         const queue = () => CompletionQueue.make(on.context, { cqe: 16, channel })
-        const { a, b } = yield* connectedOn(on, "rc", {
+        const { a, b } = yield* connected.rc({
+          on,
           a: { sends: yield* queue(), receives: yield* queue() },
           b: { sends: yield* queue(), receives: yield* queue() }
         })
@@ -134,13 +125,13 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
           for (let round = 0; round < rounds; round++) {
             yield* QueuePair.send(a.queuePair, {})
             yield* takeOne(a.receives)
-            yield* QueuePair.postRecv(a.queuePair, [{ sgList: [] }])
+            yield* a.postRecv({ sgList: [] })
           }
         })
         const pong = Effect.gen(function*() {
           for (let round = 0; round < rounds; round++) {
             yield* takeOne(b.receives)
-            yield* QueuePair.postRecv(b.queuePair, [{ sgList: [] }])
+            yield* b.postRecv({ sgList: [] })
             yield* QueuePair.send(b.queuePair, {})
           }
         })
@@ -153,8 +144,8 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
         const channel = yield* CompletionChannel.make(on.context)
         const queue = yield* CompletionQueue.make(on.context, { cqe: 64, channel })
         const both = { sends: queue, receives: queue }
-        const { a, b } = yield* connectedOn(on, "rc", { a: both, b: both })
-        yield* QueuePair.postRecv(b.queuePair, Array.from({ length: 10 }, () => ({ wrId: 7n, sgList: [room(b)] })))
+        const { a, b } = yield* connected.rc({ on, a: both, b: both })
+        yield* b.postRecv(...Array.from({ length: 10 }, () => ({ wrId: 7n, sgList: [b.part()] })))
         const sending = Effect.forEach(
           Array.from({ length: 10 }, (_, index) => BigInt(index)),
           (wrId) => QueuePair.send(a.queuePair, { wrId }),
@@ -187,8 +178,8 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
   it("waiting for events works on a queue without a channel too", () =>
     Effect.gen(function*() {
       const on = yield* domain
-      const { a, b } = yield* connectedOn(on, "rc")
-      yield* QueuePair.postRecv(b.queuePair, [{ wrId: 1n, sgList: [] }])
+      const { a, b } = yield* connected.rc({ on })
+      yield* b.postRecv({ wrId: 1n, sgList: [] })
       const fiber = yield* Effect.forkChild(assertTaken(b.receives, ["1 success"]), { startImmediately: true })
       yield* QueuePair.send(a.queuePair, {})
       yield* Fiber.join(fiber)
@@ -211,10 +202,10 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       const channel = yield* CompletionChannel.make(on.context)
       const queue = () => CompletionQueue.make(on.context, { cqe: 16, channel })
       const pairs = [
-        yield* connectedOn(on, "rc", { b: { receives: yield* queue() } }),
-        yield* connectedOn(on, "rc", { b: { receives: yield* queue() } })
+        yield* connected.rc({ on, b: { receives: yield* queue() } }),
+        yield* connected.rc({ on, b: { receives: yield* queue() } })
       ] as const
-      for (const { b } of pairs) yield* QueuePair.postRecv(b.queuePair, [1n, 2n].map((wrId) => ({ wrId, sgList: [] })))
+      for (const { b } of pairs) yield* b.postRecv(...[1n, 2n].map((wrId) => ({ wrId, sgList: [] })))
       const fibers = yield* Effect.forEach(
         pairs,
         ({ b }) => Effect.forkChild(assertTaken(b.receives, ["1 success", "2 success"]), { startImmediately: true })
@@ -229,9 +220,9 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
   it("waiting on one queue leaves the event of another one on the channel", () =>
     Effect.gen(function*() {
       const { a, b, channel, post, queue, send } = yield* withChannel
-      const other = yield* CompletionQueue.make(a.domain.context, { cqe: 4, channel })
-      const second = yield* connectedOn(b.domain, "rc", { b: { receives: other } })
-      yield* QueuePair.postRecv(second.b.queuePair, [{ wrId: 1n, sgList: [] }])
+      const other = yield* CompletionQueue.make(a.on.context, { cqe: 4, channel })
+      const second = yield* connected.rc({ on: b.on, b: { receives: other } })
+      yield* second.b.postRecv({ wrId: 1n, sgList: [] })
       yield* CompletionQueue.requestNotification(other)
       yield* QueuePair.send(second.a.queuePair, {})
       const fiber = yield* Effect.forkChild(assertTaken(queue, ["5 success"]), { startImmediately: true })
@@ -268,11 +259,11 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       const [a, b] = [yield* datagramsOn(on), yield* datagramsOn(on, { receives })]
       const to = addressed(yield* AddressHandle.make(on, lane.loop), b)
       for (let round = 0; round < 10; round++) {
-        yield* QueuePair.postRecv(b.queuePair, [{ wrId: BigInt(round), sgList: [room(b, 0, 64)] }])
+        yield* b.postRecv({ wrId: BigInt(round), sgList: [b.part(0, 64)] })
         const fiber = yield* Effect.forkChild(assertTaken(receives, [`${round} success`]), { startImmediately: true })
         yield* QueuePair.send(a.queuePair, { to, sgList: [put(a, `no. ${round}`)] })
         yield* Fiber.join(fiber)
-        assert.strictEqual(textIn(b, 5, 40), `no. ${round}`)
+        assert.strictEqual(textIn(b, 5, headerBytes), `no. ${round}`)
       }
     }))
 }

@@ -7,7 +7,9 @@ import * as AddressHandle from "@effect-rdma/verbs/AddressHandle"
 import * as QueuePair from "@effect-rdma/verbs/QueuePair"
 import { assert } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { completionsOf, connectedSuite, linesOf, pattern, reliableEnd } from "../../internal/conformanceConnected.ts"
+import { pattern } from "../../internal/conformanceBytes.ts"
+import { assertQuiet, assertTaken, outcomes, take } from "../../internal/conformanceCompletions.ts"
+import { dataPathSuite, end } from "../../internal/conformanceDataPath.ts"
 import { pairOn, queueOn, stateOf, toRts } from "../../internal/conformanceVerbs.ts"
 import type * as VerbsLane from "../VerbsLane.ts"
 
@@ -18,13 +20,13 @@ import type * as VerbsLane from "../VerbsLane.ts"
  * @since 0.1.0
  */
 export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void => {
-  const { connected, domain, it, path, portNum, ready } = connectedSuite(lane)
+  const { connected, domain, it, path, portNum, ready } = dataPathSuite(lane)
 
   for (const qpType of ["ud", "uc"] as const) {
     it(`a reliable message to a queue pair of type ${qpType} is not acknowledged: retryExcErr`, () =>
       Effect.gen(function*() {
         const on = yield* domain
-        const self = yield* reliableEnd(on)
+        const self = yield* end(on, "rc")
         const other = qpType === "ud"
           ? yield* Effect.tap(pairOn(on, "ud"), ready.ud)
           : yield* Effect.tap(pairOn(on, "uc"), ready.uc)
@@ -34,8 +36,8 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
           timeout: 8,
           retryCnt: 1
         })
-        yield* self.send({ opcode: "send", wrId: 1n, flags: ["signaled"], sgList: [self.part()] })
-        assert.deepStrictEqual(yield* self.told(1), ["1 retryExcErr"])
+        yield* self.postSend({ opcode: "send", wrId: 1n, flags: ["signaled"], sgList: [self.part()] })
+        yield* assertTaken(self.sends, ["1 retryExcErr"])
         assert.deepStrictEqual([yield* stateOf(self.queuePair), yield* stateOf(other)], ["err", "rts"])
       }))
   }
@@ -43,12 +45,12 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
   it("a datagram to a connected queue pair is dropped, and the connection stays", () =>
     Effect.gen(function*() {
       const on = yield* domain
-      const { a, b } = yield* connected.rc({ a: { on } })
+      const { a, b } = yield* connected.rc({ on })
       const sendCq = yield* queueOn(on)
       const sender = yield* pairOn(on, "ud", { sendCq })
       yield* ready.ud(sender)
       const to = yield* AddressHandle.make(on, lane.loop)
-      yield* b.receive({ wrId: 2n, sgList: [b.part(0, 100)] })
+      yield* b.postRecv({ wrId: 2n, sgList: [b.part(0, 100)] })
       yield* QueuePair.postSend(sender, [{
         opcode: "send",
         wrId: 1n,
@@ -56,10 +58,11 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
         sgList: [a.part()],
         to: { ah: to, remoteQpn: b.queuePair.qpNum, remoteQkey: 0x1111 }
       }])
-      assert.deepStrictEqual(linesOf(yield* completionsOf(sendCq, 1)), ["1 success"])
-      yield* b.silent
+      assert.deepStrictEqual(outcomes(yield* take(sendCq, 1)), ["1 success"])
+      yield* assertQuiet(b.sends, b.receives)
       a.region.bytes.set(pattern(100))
-      yield* a.send({ opcode: "send", wrId: 3n, flags: ["signaled"], sgList: [a.part(0, 100)] })
-      assert.deepStrictEqual([yield* a.told(1), yield* b.told(1)], [["3 success"], ["2 success"]])
+      yield* a.postSend({ opcode: "send", wrId: 3n, flags: ["signaled"], sgList: [a.part(0, 100)] })
+      yield* assertTaken(a.sends, ["3 success"])
+      yield* assertTaken(b.receives, ["2 success"])
     }))
 }

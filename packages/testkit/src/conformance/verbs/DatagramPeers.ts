@@ -6,22 +6,13 @@
 import * as Gid from "@effect-rdma/core/Gid"
 import * as AddressHandle from "@effect-rdma/verbs/AddressHandle"
 import * as QueuePair from "@effect-rdma/verbs/QueuePair"
+import * as ReceivedDatagram from "@effect-rdma/verbs/ReceivedDatagram"
 import * as RoutingHeader from "@effect-rdma/verbs/RoutingHeader"
 import { assert } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import {
-  addressed,
-  assertQuiet,
-  assertTaken,
-  half,
-  put,
-  qkey,
-  room,
-  take,
-  takeOne,
-  textIn,
-  trafficSuite
-} from "../../internal/conformanceTraffic.ts"
+import { put, textIn } from "../../internal/conformanceBytes.ts"
+import { assertQuiet, assertTaken, take, takeOne } from "../../internal/conformanceCompletions.ts"
+import { addressed, dataPathSuite, qkey } from "../../internal/conformanceDataPath.ts"
 import type * as VerbsLane from "../VerbsLane.ts"
 
 /**
@@ -31,16 +22,16 @@ import type * as VerbsLane from "../VerbsLane.ts"
  * @since 0.1.0
  */
 export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void => {
-  const { datagrams, datagramsOn, domain, headerBytes, it, itOnRoce, itWhere, roce } = trafficSuite(lane)
+  const { datagrams, datagramsOn, domain, headerBytes, it, itOnRoce, itWhere, roce } = dataPathSuite(lane)
 
   itOnRoce("the routing header tells the addresses and the traffic class", () =>
     Effect.gen(function*() {
-      const { a, b } = yield* datagrams
-      const ah = yield* AddressHandle.make(a.domain, {
+      const { a, b } = yield* datagrams()
+      const ah = yield* AddressHandle.make(a.on, {
         ...lane.loop,
         grh: { dgid: `::ffff:${roce.ownAddress}`, sgidIndex: roce.sgidIndex, trafficClass: 0x28, hopLimit: 9 }
       })
-      yield* QueuePair.postRecv(b.queuePair, [{ sgList: [room(b, 0, 100)] }])
+      yield* b.postRecv({ sgList: [b.part(0, 100)] })
       yield* QueuePair.send(a.queuePair, { to: addressed(ah, b), sgList: [put(a, "hello")] })
       assert.isTrue((yield* takeOne(b.receives)).hasGrh)
       const header = RoutingHeader.fromBytes(headerOf(b))
@@ -56,9 +47,9 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
     "without a routing header its room is left as it was",
     () =>
       Effect.gen(function*() {
-        const { a, b, toB } = yield* datagrams
-        b.region.bytes.fill(7, half)
-        yield* QueuePair.postRecv(b.queuePair, [{ sgList: [room(b, 0, 100)] }])
+        const { a, b, toB } = yield* datagrams()
+        b.region.bytes.fill(7)
+        yield* b.postRecv({ sgList: [b.part(0, 100)] })
         yield* QueuePair.send(a.queuePair, { to: toB, sgList: [put(a, "hello")] })
         assert.isFalse((yield* takeOne(b.receives)).hasGrh)
         assert.isTrue(headerOf(b).every((byte) => byte === 7))
@@ -68,12 +59,12 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
 
   it("the receiver answers by what it received", () =>
     Effect.gen(function*() {
-      const { a, b, toB } = yield* datagrams
-      yield* QueuePair.postRecv(a.queuePair, [{ wrId: 1n, sgList: [room(a, 0, 100)] }])
-      yield* QueuePair.postRecv(b.queuePair, [{ sgList: [room(b, 0, 100)] }])
+      const { a, b, toB } = yield* datagrams()
+      yield* a.postRecv({ wrId: 1n, sgList: [a.part(0, 100)] })
+      yield* b.postRecv({ sgList: [b.part(0, 100)] })
       yield* QueuePair.send(a.queuePair, { to: toB, sgList: [put(a, "question")] })
       const { dlidPathBits, hasGrh, sl, slid, srcQp } = yield* takeOne(b.receives)
-      const ah = yield* AddressHandle.fromReceived(b.domain, lane.port, {
+      const ah = yield* AddressHandle.fromReceived(b.on, lane.port, {
         slid,
         sl,
         dlidPathBits,
@@ -93,7 +84,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       const on = yield* domain
       const self = yield* datagramsOn(on)
       const ah = yield* AddressHandle.make(on, lane.loop)
-      yield* QueuePair.postRecv(self.queuePair, [{ sgList: [room(self, 0, 100)] }])
+      yield* self.postRecv({ sgList: [self.part(0, 100)] })
       yield* QueuePair.send(self.queuePair, { to: addressed(ah, self), sgList: [put(self, "to me")] })
       assert.strictEqual((yield* takeOne(self.receives)).srcQp, self.queuePair.qpNum)
       assert.strictEqual(textIn(self, 5, headerBytes), "to me")
@@ -105,17 +96,12 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       const sender = yield* datagramsOn(on)
       const ah = yield* AddressHandle.make(on, lane.loop)
       const receivers = yield* Effect.forEach(Array.from({ length: 8 }), () => datagramsOn(on))
-      for (const { queuePair, region } of receivers) {
-        yield* QueuePair.postRecv(queuePair, [{ sgList: [{ region, offset: half, length: 100 }] }])
-      }
-      yield* QueuePair.postSend(
-        sender.queuePair,
-        receivers.map((receiver, index) => ({
-          opcode: "send",
-          to: addressed(ah, receiver),
-          sgList: [put(sender, `for ${index}`, 64 * index)]
-        }))
-      )
+      for (const receiver of receivers) yield* receiver.postRecv({ sgList: [receiver.part(0, 100)] })
+      yield* sender.postSend(...receivers.map((receiver, index) => ({
+        opcode: "send",
+        to: addressed(ah, receiver),
+        sgList: [put(sender, `for ${index}`, 64 * index)]
+      } as const)))
       for (const [index, receiver] of receivers.entries()) {
         yield* takeOne(receiver.receives)
         assert.strictEqual(textIn(receiver, 5, headerBytes), `for ${index}`)
@@ -128,9 +114,8 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       const receiver = yield* datagramsOn(on)
       const ah = yield* AddressHandle.make(on, lane.loop)
       const senders = yield* Effect.forEach(Array.from({ length: 8 }), () => datagramsOn(on))
-      yield* QueuePair.postRecv(
-        receiver.queuePair,
-        senders.map((_, index) => ({ wrId: BigInt(index), sgList: [room(receiver, 100 * index, 100)] }))
+      yield* receiver.postRecv(
+        ...senders.map((_, index) => ({ wrId: BigInt(index), sgList: [receiver.part(100 * index, 100)] }))
       )
       yield* Effect.forEach(
         senders,
@@ -155,10 +140,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       const ends = yield* Effect.forEach(Array.from({ length: 4 }), () => datagramsOn(on))
       const ah = yield* AddressHandle.make(on, lane.loop)
       for (const self of ends) {
-        yield* QueuePair.postRecv(
-          self.queuePair,
-          Array.from({ length: 12 }, (_, index) => ({ sgList: [room(self, 64 * index, 64)] }))
-        )
+        yield* self.postRecv(...Array.from({ length: 12 }, (_, index) => ({ sgList: [self.part(64 * index, 64)] })))
       }
       yield* Effect.forEach(ends, (from) =>
         Effect.forEach(ends, (to) =>
@@ -180,16 +162,16 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
 
   it("address handles come and go while datagrams are on their way", () =>
     Effect.gen(function*() {
-      const { a, b } = yield* datagrams
+      const { a, b } = yield* datagrams()
       yield* Effect.forEach(Array.from({ length: 4 }), (_, fiber) =>
         Effect.forEach(Array.from({ length: 10 }), () =>
           Effect.scoped(Effect.flatMap(
-            AddressHandle.make(a.domain, lane.loop),
+            AddressHandle.make(a.on, lane.loop),
             (ah) =>
               QueuePair.send(a.queuePair, { wrId: BigInt(fiber), to: addressed(ah, b) })
           )), { discard: true }), { concurrency: "unbounded", discard: true })
-      yield* QueuePair.postRecv(b.queuePair, [{ wrId: 1n, sgList: [room(b, 0, 100)] }])
-      const ah = yield* AddressHandle.make(a.domain, lane.loop)
+      yield* b.postRecv({ wrId: 1n, sgList: [b.part(0, 100)] })
+      const ah = yield* AddressHandle.make(a.on, lane.loop)
       yield* QueuePair.send(a.queuePair, { to: addressed(ah, b) })
       yield* assertTaken(b.receives, ["1 success"])
     }))
@@ -200,4 +182,4 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
 // -----------------------------------------------------------------------------
 
 const headerOf = ({ region }: { readonly region: { readonly bytes: Uint8Array } }): Uint8Array =>
-  region.bytes.slice(half, half + 40)
+  region.bytes.slice(0, ReceivedDatagram.routingHeaderBytes)

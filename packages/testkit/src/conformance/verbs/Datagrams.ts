@@ -10,22 +10,9 @@ import * as QueuePair from "@effect-rdma/verbs/QueuePair"
 import { assert } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { assertReason, recorded, timesCalled } from "../../internal/conformance.ts"
-import {
-  addressed,
-  assertQuiet,
-  assertTaken,
-  half,
-  piece,
-  put,
-  qkey,
-  remoteOf,
-  room,
-  take,
-  takeOne,
-  textIn,
-  trafficSuite,
-  within
-} from "../../internal/conformanceTraffic.ts"
+import { put, textIn } from "../../internal/conformanceBytes.ts"
+import { assertQuiet, assertTaken, take, takeOne, within } from "../../internal/conformanceCompletions.ts"
+import { addressed, dataPathSuite, qkey } from "../../internal/conformanceDataPath.ts"
 import { stateOf } from "../../internal/conformanceVerbs.ts"
 import type * as VerbsLane from "../VerbsLane.ts"
 
@@ -36,16 +23,14 @@ import type * as VerbsLane from "../VerbsLane.ts"
  * @since 0.1.0
  */
 export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void => {
-  const { connectedOn, datagrams, datagramsOn, domain, headerBytes, it, open } = trafficSuite(lane)
+  const { connected, datagrams, datagramsOn, domain, headerBytes, it, open } = dataPathSuite(lane)
   const { statuses } = lane
 
   it("a datagram arrives behind room for its routing header, and says who sent it", () =>
     Effect.gen(function*() {
-      const { a, b, toB } = yield* datagrams
-      yield* QueuePair.postRecv(b.queuePair, [{ wrId: 1n, sgList: [room(b, 0, 100)] }])
-      yield* QueuePair.postSend(a.queuePair, [
-        { opcode: "send", wrId: 2n, flags: ["signaled"], to: toB, sgList: [put(a, "hello")] }
-      ])
+      const { a, b, toB } = yield* datagrams()
+      yield* b.postRecv({ wrId: 1n, sgList: [b.part(0, 100)] })
+      yield* a.postSend({ opcode: "send", wrId: 2n, flags: ["signaled"], to: toB, sgList: [put(a, "hello")] })
       yield* assertTaken(a.sends, ["2 success"])
       const received = yield* takeOne(b.receives)
       assert.strictEqual(textIn(b, 5, headerBytes), "hello")
@@ -62,11 +47,9 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
 
   it("immediate data comes with a datagram", () =>
     Effect.gen(function*() {
-      const { a, b, toB } = yield* datagrams
-      yield* QueuePair.postRecv(b.queuePair, [{ sgList: [room(b, 0, 100)] }])
-      yield* QueuePair.postSend(a.queuePair, [
-        { opcode: "sendWithImm", immData: 0xdead_beef, to: toB, sgList: [put(a, "told")] }
-      ])
+      const { a, b, toB } = yield* datagrams()
+      yield* b.postRecv({ sgList: [b.part(0, 100)] })
+      yield* a.postSend({ opcode: "sendWithImm", immData: 0xdead_beef, to: toB, sgList: [put(a, "told")] })
       const { byteLen, immData, opcode } = yield* takeOne(b.receives)
       assert.deepStrictEqual({ byteLen, immData, opcode }, {
         byteLen: headerBytes + 4,
@@ -77,10 +60,10 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
 
   it("inline data is copied when it is posted", () =>
     Effect.gen(function*() {
-      const { a, b, toB } = yield* datagrams
-      yield* QueuePair.postRecv(b.queuePair, [{ sgList: [room(b, 0, 100)] }])
+      const { a, b, toB } = yield* datagrams()
+      yield* b.postRecv({ sgList: [b.part(0, 100)] })
       const inlineData = new TextEncoder().encode("inline")
-      yield* QueuePair.postSend(a.queuePair, [{ opcode: "send", to: toB, inlineData }])
+      yield* a.postSend({ opcode: "send", to: toB, inlineData })
       inlineData.fill(0)
       assert.strictEqual((yield* takeOne(b.receives)).byteLen, headerBytes + 6)
       assert.strictEqual(textIn(b, 6, headerBytes), "inline")
@@ -88,56 +71,51 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
 
   it("an empty datagram arrives, and fills no more than the room for the header", () =>
     Effect.gen(function*() {
-      const { a, b, toB } = yield* datagrams
-      b.region.bytes.fill(7, half)
-      yield* QueuePair.postRecv(b.queuePair, [{ sgList: [room(b, 0, 100)] }])
-      yield* QueuePair.postSend(a.queuePair, [{ opcode: "send", to: toB }])
+      const { a, b, toB } = yield* datagrams()
+      b.region.bytes.fill(7)
+      yield* b.postRecv({ sgList: [b.part(0, 100)] })
+      yield* a.postSend({ opcode: "send", to: toB })
       assert.strictEqual((yield* takeOne(b.receives)).byteLen, headerBytes)
-      assert.strictEqual(b.region.bytes[half + headerBytes], 7)
+      assert.strictEqual(b.region.bytes[headerBytes], 7)
     }))
 
   it("a datagram is gathered from its pieces and scattered over those of the receive, header and all", () =>
     Effect.gen(function*() {
-      const { a, b, toB } = yield* datagrams
-      yield* QueuePair.postRecv(b.queuePair, [
-        { sgList: [room(b, 0, headerBytes), room(b, 100, 3), room(b, 200, 50)] }
-      ])
+      const { a, b, toB } = yield* datagrams()
+      yield* b.postRecv({ sgList: [b.part(0, headerBytes), b.part(100, 3), b.part(200, 50)] })
       const sgList = [put(a, "one "), put(a, "two ", 64), put(a, "three", 128)]
-      yield* QueuePair.postSend(a.queuePair, [{ opcode: "send", to: toB, sgList }])
+      yield* a.postSend({ opcode: "send", to: toB, sgList })
       assert.strictEqual((yield* takeOne(b.receives)).byteLen, headerBytes + 13)
       assert.strictEqual(textIn(b, 3, 100) + textIn(b, 10, 200), "one two three")
     }))
 
   it("a datagram as long as the MTU of the port arrives", () =>
     Effect.gen(function*() {
-      const { a, b, toB } = yield* datagrams
-      const { activeMtu } = yield* Port.query(a.domain.context, lane.port)
+      const { a, b, toB } = yield* datagrams({ length: 8192 })
+      const { activeMtu } = yield* Port.query(a.on.context, lane.port)
       if (activeMtu === "unknown") return
       a.region.bytes.fill(0x5a, 0, activeMtu)
-      yield* QueuePair.postRecv(b.queuePair, [{ sgList: [room(b, 0, headerBytes + activeMtu)] }])
-      yield* QueuePair.postSend(a.queuePair, [{ opcode: "send", to: toB, sgList: [piece(a, 0, activeMtu)] }])
+      yield* b.postRecv({ sgList: [b.part(0, headerBytes + activeMtu)] })
+      yield* a.postSend({ opcode: "send", to: toB, sgList: [a.part(0, activeMtu)] })
       assert.strictEqual((yield* takeOne(b.receives)).byteLen, headerBytes + activeMtu)
-      const start = half + headerBytes
-      assert.isTrue(b.region.bytes.subarray(start, start + activeMtu).every((byte) => byte === 0x5a))
+      assert.isTrue(b.region.bytes.subarray(headerBytes, headerBytes + activeMtu).every((byte) => byte === 0x5a))
     }))
 
   it("one that is longer than the MTU does not arrive", () =>
     Effect.gen(function*() {
-      const { a, b, toB } = yield* datagrams
-      const { activeMtu } = yield* Port.query(a.domain.context, lane.port)
+      const { a, b, toB } = yield* datagrams({ length: 8192 })
+      const { activeMtu } = yield* Port.query(a.on.context, lane.port)
       if (activeMtu === "unknown") return
-      yield* QueuePair.postRecv(b.queuePair, [{ sgList: [room(b, 0, half)] }])
-      yield* QueuePair.postSend(a.queuePair, [
-        { opcode: "send", wrId: 1n, flags: ["signaled"], to: toB, sgList: [piece(a, 0, activeMtu + 1)] }
-      ])
+      yield* b.postRecv({ sgList: [b.part(0, 8192)] })
+      yield* a.postSend({ opcode: "send", wrId: 1n, flags: ["signaled"], to: toB, sgList: [a.part(0, activeMtu + 1)] })
       yield* assertTaken(a.sends, [`1 ${statuses.longDatagram}`])
       yield* assertQuiet(b.receives)
     }))
 
   it("another Q_Key than the receiver's: sent, and dropped there without taking a receive", () =>
     Effect.gen(function*() {
-      const { a, b, toB } = yield* datagrams
-      yield* QueuePair.postRecv(b.queuePair, [{ wrId: 1n, sgList: [room(b, 0, 100)] }])
+      const { a, b, toB } = yield* datagrams()
+      yield* b.postRecv({ wrId: 1n, sgList: [b.part(0, 100)] })
       yield* QueuePair.send(a.queuePair, { to: { ...toB, remoteQkey: qkey + 1 }, sgList: [put(a, "no")] })
       yield* assertQuiet(b.receives)
       yield* QueuePair.send(a.queuePair, { to: toB, sgList: [put(a, "yes")] })
@@ -147,8 +125,8 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
 
   it("a changed Q_Key counts from then on", () =>
     Effect.gen(function*() {
-      const { a, b, toB } = yield* datagrams
-      yield* QueuePair.postRecv(b.queuePair, [{ wrId: 1n, sgList: [room(b, 0, 100)] }])
+      const { a, b, toB } = yield* datagrams()
+      yield* b.postRecv({ wrId: 1n, sgList: [b.part(0, 100)] })
       yield* QueuePair.modify(b.queuePair, { qkey: 0x2222 })
       yield* QueuePair.send(a.queuePair, { to: toB, sgList: [put(a, "old")] })
       yield* assertQuiet(b.receives)
@@ -161,10 +139,10 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
     Effect.gen(function*() {
       const on = yield* domain
       const a = yield* datagramsOn(on)
-      const { b } = yield* connectedOn(on, "rc")
+      const { b } = yield* connected.rc({ on })
       const gone = yield* Effect.scoped(datagramsOn(on))
       const ah = yield* AddressHandle.make(on, lane.loop)
-      yield* QueuePair.postRecv(b.queuePair, [{ wrId: 1n, sgList: [room(b, 0, 100)] }])
+      yield* b.postRecv({ wrId: 1n, sgList: [b.part(0, 100)] })
       yield* QueuePair.send(a.queuePair, { to: addressed(ah, gone), sgList: [put(a, "hello?")] })
       yield* QueuePair.send(a.queuePair, { to: addressed(ah, b), sgList: [put(a, "hello?")] })
       yield* assertQuiet(b.receives)
@@ -173,10 +151,10 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
 
   it("without a receive a datagram is lost, and the next one arrives", () =>
     Effect.gen(function*() {
-      const { a, b, toB } = yield* datagrams
+      const { a, b, toB } = yield* datagrams()
       yield* QueuePair.send(a.queuePair, { to: toB, sgList: [put(a, "lost")] })
       yield* assertQuiet(b.receives)
-      yield* QueuePair.postRecv(b.queuePair, [{ wrId: 1n, sgList: [room(b, 0, 100)] }])
+      yield* b.postRecv({ wrId: 1n, sgList: [b.part(0, 100)] })
       yield* assertQuiet(b.receives)
       yield* QueuePair.send(a.queuePair, { to: toB, sgList: [put(a, "next")] })
       yield* assertTaken(b.receives, ["1 success"])
@@ -185,8 +163,8 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
 
   it("a receive that is too small for the data: the sender does not know, and the receiver is in ERR", () =>
     Effect.gen(function*() {
-      const { a, b, toB } = yield* datagrams
-      yield* QueuePair.postRecv(b.queuePair, [{ wrId: 1n, sgList: [room(b, 0, headerBytes + 4)] }])
+      const { a, b, toB } = yield* datagrams()
+      yield* b.postRecv({ wrId: 1n, sgList: [b.part(0, headerBytes + 4)] })
       yield* QueuePair.send(a.queuePair, { to: toB, sgList: [put(a, "too long")] })
       yield* assertTaken(b.receives, [`1 ${statuses.shortDatagramReceive}`])
       assert.strictEqual(yield* stateOf(b.queuePair), "err")
@@ -195,16 +173,16 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
 
   it("datagrams of one sender arrive in their order", () =>
     Effect.gen(function*() {
-      const { a, b, toB } = yield* datagrams
+      const { a, b, toB } = yield* datagrams()
       for (let round = 0; round < 4; round++) {
         const numbers = Array.from({ length: 16 }, (_, index) => round * 16 + index)
-        yield* QueuePair.postRecv(
-          b.queuePair,
-          numbers.map((number) => ({ wrId: BigInt(number), sgList: [room(b, 64 * (number % 16), 64)] }))
+        yield* b.postRecv(
+          ...numbers.map((number) => ({ wrId: BigInt(number), sgList: [b.part(64 * (number % 16), 64)] }))
         )
-        yield* QueuePair.postSend(
-          a.queuePair,
-          numbers.map((number) => ({ opcode: "sendWithImm", immData: number, to: toB, flags: ["signaled"] }))
+        yield* a.postSend(
+          ...numbers.map((
+            number
+          ) => ({ opcode: "sendWithImm", immData: number, to: toB, flags: ["signaled"] } as const))
         )
         yield* take(a.sends, 16)
         const received = yield* take(b.receives, 16)
@@ -217,30 +195,26 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
 
   it("a burst beyond the receives loses the rest, and traffic goes on after it", () =>
     Effect.gen(function*() {
-      const { a, b, toB } = yield* datagrams
-      const receive = (wrId: bigint) => ({ wrId, sgList: [room(b, 0, 100)] })
-      yield* QueuePair.postRecv(b.queuePair, [receive(1n), receive(2n)])
-      yield* QueuePair.postSend(
-        a.queuePair,
-        Array.from({ length: 16 }, () => ({ opcode: "send", to: toB, flags: ["signaled"] } as const))
+      const { a, b, toB } = yield* datagrams()
+      const receive = (wrId: bigint) => ({ wrId, sgList: [b.part(0, 100)] })
+      yield* b.postRecv(receive(1n), receive(2n))
+      yield* a.postSend(
+        ...Array.from({ length: 16 }, () => ({ opcode: "send", to: toB, flags: ["signaled"] } as const))
       )
       yield* take(a.sends, 16)
       yield* assertTaken(b.receives, ["1 success", "2 success"])
       yield* assertQuiet(b.receives)
-      yield* QueuePair.postRecv(b.queuePair, [receive(3n)])
+      yield* b.postRecv(receive(3n))
       yield* QueuePair.send(a.queuePair, { to: toB })
       yield* assertTaken(b.receives, ["3 success"])
     }))
 
   it("those that are not signaled say nothing, and free their places with the next that is", () =>
     Effect.gen(function*() {
-      const { a, b, toB } = yield* datagrams
+      const { a, b, toB } = yield* datagrams()
       const silent = { opcode: "send", to: toB } as const
       for (let round = 0; round < 3; round++) {
-        yield* QueuePair.postSend(a.queuePair, [
-          ...Array.from({ length: 15 }, () => silent),
-          { ...silent, wrId: 9n, flags: ["signaled"] }
-        ])
+        yield* a.postSend(...Array.from({ length: 15 }, () => silent), { ...silent, wrId: 9n, flags: ["signaled"] })
         yield* assertTaken(a.sends, ["9 success"])
       }
       yield* assertQuiet(a.sends, b.receives)
@@ -248,8 +222,8 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
 
   it("reads, writes and atomics are no datagrams: EINVAL before any call", () =>
     recorded(function*(calls) {
-      const { a, b, toB } = yield* datagrams
-      const other = { to: toB, sgList: [piece(a)], remote: remoteOf(b) } as const
+      const { a, b, toB } = yield* datagrams()
+      const other = { to: toB, sgList: [a.part()], remote: b.remote() } as const
       for (
         const request of [
           { ...other, opcode: "rdmaRead" },
@@ -258,9 +232,9 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
           { ...other, opcode: "atomicCmpAndSwp", compare: 0n, swap: 1n }
         ] as const
       ) {
-        assertReason(yield* Effect.flip(QueuePair.postSend(a.queuePair, [request])), "ibv_post_send", "EINVAL")
+        assertReason(yield* Effect.flip(a.postSend(request)), "ibv_post_send", "EINVAL")
       }
-      const nowhere = QueuePair.postSend(a.queuePair, [{ opcode: "send", sgList: [piece(a)] }])
+      const nowhere = a.postSend({ opcode: "send", sgList: [a.part()] })
       assertReason(yield* Effect.flip(nowhere), "ibv_post_send", "EINVAL")
       assert.strictEqual(timesCalled(yield* calls, "ibv_post_send"), 0)
     }))
@@ -271,10 +245,14 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       const [one, other] = [yield* ProtectionDomain.alloc(context), yield* ProtectionDomain.alloc(context)]
       const [a, b] = [yield* datagramsOn(one), yield* datagramsOn(one)]
       const ah = yield* AddressHandle.make(other, lane.loop)
-      yield* QueuePair.postRecv(b.queuePair, [{ sgList: [room(b, 0, 100)] }])
-      yield* QueuePair.postSend(a.queuePair, [
-        { opcode: "send", wrId: 1n, flags: ["signaled"], to: addressed(ah, b), sgList: [put(a, "hello")] }
-      ])
+      yield* b.postRecv({ sgList: [b.part(0, 100)] })
+      yield* a.postSend({
+        opcode: "send",
+        wrId: 1n,
+        flags: ["signaled"],
+        to: addressed(ah, b),
+        sgList: [put(a, "hello")]
+      })
       yield* assertTaken(a.sends, [`1 ${statuses.foreignAddressHandle}`])
       if (statuses.foreignAddressHandle === "success") yield* takeOne(b.receives)
       else yield* assertQuiet(b.receives)
@@ -282,11 +260,11 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
 
   it("a send and a receive are awaited", () =>
     Effect.gen(function*() {
-      const { a, b, toB } = yield* datagrams
+      const { a, b, toB } = yield* datagrams()
       const [received] = yield* within(
         "a datagram",
         Effect.all([
-          QueuePair.recv(b.queuePair, { sgList: [room(b, 0, 100)] }),
+          QueuePair.recv(b.queuePair, { sgList: [b.part(0, 100)] }),
           Effect.delay(QueuePair.send(a.queuePair, { to: toB, sgList: [put(a, "awaited")] }), "20 millis")
         ], { concurrency: "unbounded" })
       )

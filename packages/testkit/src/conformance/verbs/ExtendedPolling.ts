@@ -9,18 +9,9 @@ import type * as ExtendedCompletion from "@effect-rdma/verbs/ExtendedCompletion"
 import * as QueuePair from "@effect-rdma/verbs/QueuePair"
 import { assert } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import {
-  addressed,
-  assertQuiet,
-  assertTaken,
-  limit,
-  nextEvent,
-  put,
-  remoteOf,
-  room,
-  trafficSuite,
-  within
-} from "../../internal/conformanceTraffic.ts"
+import { put } from "../../internal/conformanceBytes.ts"
+import { assertQuiet, assertTaken, nextEvent, within } from "../../internal/conformanceCompletions.ts"
+import { addressed, dataPathSuite } from "../../internal/conformanceDataPath.ts"
 import type * as VerbsLane from "../VerbsLane.ts"
 
 /**
@@ -30,15 +21,15 @@ import type * as VerbsLane from "../VerbsLane.ts"
  * @since 0.1.0
  */
 export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void => {
-  const { connectedOn, datagramsOn, domain, headerBytes, it } = trafficSuite(lane)
+  const { connected, datagramsOn, domain, headerBytes, it } = dataPathSuite(lane)
 
   it("a poll reports of a message what its receiver must know", () =>
     Effect.gen(function*() {
       const on = yield* domain
       const queue = yield* CompletionQueue.makeExtended(on.context, { cqe: 16 })
-      const { a, b } = yield* connectedOn(on, "rc", { b: { receives: queue } })
-      yield* QueuePair.postRecv(b.queuePair, [{ wrId: 1n, sgList: [room(b, 0, 64)] }])
-      yield* QueuePair.postSend(a.queuePair, [{ opcode: "sendWithImm", immData: 77, sgList: [put(a, "hello")] }])
+      const { a, b } = yield* connected.rc({ on, b: { receives: queue } })
+      yield* b.postRecv({ wrId: 1n, sgList: [b.part(0, 64)] })
+      yield* a.postSend({ opcode: "sendWithImm", immData: 77, sgList: [put(a, "hello")] })
       const [received] = yield* takeExtended(queue, 1)
       assert.deepInclude<object>(received ?? {}, {
         wrId: 1n,
@@ -57,7 +48,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       const queue = yield* CompletionQueue.makeExtended(on.context, { cqe: 16 })
       const [a, b] = [yield* datagramsOn(on), yield* datagramsOn(on, { receives: queue })]
       const ah = yield* AddressHandle.make(on, lane.loop)
-      yield* QueuePair.postRecv(b.queuePair, [{ wrId: 1n, sgList: [room(b, 0, 64)] }])
+      yield* b.postRecv({ wrId: 1n, sgList: [b.part(0, 64)] })
       yield* QueuePair.send(a.queuePair, { to: addressed(ah, b), sgList: [put(a, "hello")], immData: 5 })
       const [received] = yield* takeExtended(queue, 1)
       assert.deepInclude<object>(received ?? {}, {
@@ -74,15 +65,14 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
     Effect.gen(function*() {
       const on = yield* domain
       const sends = yield* CompletionQueue.makeExtended(on.context, { cqe: 16 })
-      const { a, b } = yield* connectedOn(on, "rc", { a: { sends } })
-      yield* QueuePair.postRecv(b.queuePair, [{ sgList: [room(b, 0, 64)] }])
-      const common = { flags: ["signaled"], sgList: [put(a, "12345678")], remote: remoteOf(b) } as const
-      yield* QueuePair.postSend(a.queuePair, [
-        { ...common, opcode: "send", wrId: 1n },
-        { ...common, opcode: "rdmaWrite", wrId: 2n },
-        { ...common, opcode: "rdmaRead", wrId: 3n },
-        { ...common, opcode: "atomicFetchAndAdd", add: 1n, wrId: 4n }
-      ])
+      const { a, b } = yield* connected.rc({ on, a: { sends } })
+      yield* b.postRecv({ sgList: [b.part(0, 64)] })
+      const common = { flags: ["signaled"], sgList: [put(a, "12345678")], remote: b.remote() } as const
+      yield* a.postSend({ ...common, opcode: "send", wrId: 1n }, { ...common, opcode: "rdmaWrite", wrId: 2n }, {
+        ...common,
+        opcode: "rdmaRead",
+        wrId: 3n
+      }, { ...common, opcode: "atomicFetchAndAdd", add: 1n, wrId: 4n })
       const taken = yield* takeExtended(sends, 4)
       const { qpNum } = a.queuePair
       assert.deepStrictEqual(taken.map(({ opcode, qpNum, status, wrId }) => ({ wrId, status, opcode, qpNum })), [
@@ -97,8 +87,8 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
     Effect.gen(function*() {
       const on = yield* domain
       const queue = yield* CompletionQueue.makeExtended(on.context, { cqe: 16, wcFlags: ["byteLen"] })
-      const { a, b } = yield* connectedOn(on, "rc", { b: { receives: queue } })
-      yield* QueuePair.postRecv(b.queuePair, [{ wrId: 1n, sgList: [room(b, 0, 64)] }])
+      const { a, b } = yield* connected.rc({ on, b: { receives: queue } })
+      yield* b.postRecv({ wrId: 1n, sgList: [b.part(0, 64)] })
       yield* QueuePair.send(a.queuePair, { sgList: [put(a, "hello")], immData: 77 })
       const [received] = yield* takeExtended(queue, 1)
       const { byteLen, immData, qpNum, srcQp, wrId } = received ?? assert.fail("none")
@@ -115,8 +105,8 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
     Effect.gen(function*() {
       const on = yield* domain
       const queue = yield* CompletionQueue.makeExtended(on.context, { cqe: 16 })
-      const { b } = yield* connectedOn(on, "rc", { b: { receives: queue } })
-      yield* QueuePair.postRecv(b.queuePair, [{ wrId: 1n, sgList: [] }, { wrId: 2n, sgList: [] }])
+      const { b } = yield* connected.rc({ on, b: { receives: queue } })
+      yield* b.postRecv({ wrId: 1n, sgList: [] }, { wrId: 2n, sgList: [] })
       yield* QueuePair.toErr(b.queuePair)
       const taken = yield* takeExtended(queue, 2)
       assert.deepStrictEqual(taken.map(({ qpNum, status, wrId }) => ({ wrId, status, qpNum })), [
@@ -129,9 +119,9 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
     Effect.gen(function*() {
       const on = yield* domain
       const queue = yield* CompletionQueue.makeExtended(on.context, { cqe: 16 })
-      const { a, b } = yield* connectedOn(on, "rc", { b: { receives: queue } })
+      const { a, b } = yield* connected.rc({ on, b: { receives: queue } })
       const wrIds = [1n, 2n, 3n, 4n, 5n]
-      yield* QueuePair.postRecv(b.queuePair, wrIds.map((wrId) => ({ wrId, sgList: [] })))
+      yield* b.postRecv(...wrIds.map((wrId) => ({ wrId, sgList: [] })))
       yield* Effect.forEach(wrIds, () => QueuePair.send(a.queuePair, {}))
       yield* Effect.sleep("50 millis")
       const taken: Array<bigint> = []
@@ -145,11 +135,11 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
     Effect.gen(function*() {
       const on = yield* domain
       const queue = yield* CompletionQueue.makeExtended(on.context, { cqe: 64 })
-      const pairs = yield* Effect.forEach([0, 1, 2, 3], () => connectedOn(on, "rc", { b: { receives: queue } }))
+      const pairs = yield* Effect.forEach([0, 1, 2, 3], () => connected.rc({ on, b: { receives: queue } }))
       const wrIds = [1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n]
       for (const { a, b } of pairs) {
-        yield* QueuePair.postRecv(b.queuePair, wrIds.map((wrId) => ({ wrId, sgList: [] })))
-        yield* QueuePair.postSend(a.queuePair, wrIds.map(() => ({ opcode: "send" })))
+        yield* b.postRecv(...wrIds.map((wrId) => ({ wrId, sgList: [] })))
+        yield* a.postSend(...wrIds.map(() => ({ opcode: "send" } as const)))
       }
       const taken = yield* takeExtended(queue, 32)
       for (const { b } of pairs) {
@@ -162,13 +152,10 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
     Effect.gen(function*() {
       const on = yield* domain
       const queue = yield* CompletionQueue.makeExtended(on.context, { cqe: 16 })
-      const { a, b } = yield* connectedOn(on, "rc", { a: { sends: queue, receives: queue } })
-      yield* QueuePair.postRecv(b.queuePair, [{ sgList: [] }, { sgList: [] }])
-      yield* QueuePair.postSend(a.queuePair, [{ opcode: "send", wrId: 1n, flags: ["signaled"] }])
-      const sent = yield* Effect.timeoutOrElse(QueuePair.send(a.queuePair, { wrId: 2n }), {
-        duration: limit,
-        orElse: () => Effect.sync(() => assert.fail("the awaited send did not end"))
-      })
+      const { a, b } = yield* connected.rc({ on, a: { sends: queue, receives: queue } })
+      yield* b.postRecv({ sgList: [] }, { sgList: [] })
+      yield* a.postSend({ opcode: "send", wrId: 1n, flags: ["signaled"] })
+      const sent = yield* within("the awaited send", QueuePair.send(a.queuePair, { wrId: 2n }))
       assert.strictEqual(sent.wrId, 2n)
       yield* assertTaken(queue, ["1 success"])
     }))
@@ -178,12 +165,9 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       const on = yield* domain
       for (const kind of ["sends", "receives"] as const) {
         const queue = yield* CompletionQueue.makeExtended(on.context, { cqe: 3 })
-        const { a, b } = yield* connectedOn(on, "rc", { [kind === "sends" ? "a" : "b"]: { [kind]: queue } })
-        yield* QueuePair.postRecv(b.queuePair, Array.from({ length: 8 }, () => ({ sgList: [] })))
-        yield* QueuePair.postSend(
-          a.queuePair,
-          Array.from({ length: 5 }, () => ({ opcode: "send", flags: ["signaled"] } as const))
-        )
+        const { a, b } = yield* connected.rc({ on, [kind === "sends" ? "a" : "b"]: { [kind]: queue } })
+        yield* b.postRecv(...Array.from({ length: 8 }, () => ({ sgList: [] })))
+        yield* a.postSend(...Array.from({ length: 5 }, () => ({ opcode: "send", flags: ["signaled"] } as const)))
         assert.strictEqual(yield* nextEvent(on.context, queue), "cqErr")
         assert.isAtMost(yield* CompletionQueue.pollExtended(queue, () => true), queue.cqe)
       }

@@ -13,16 +13,10 @@ import * as ProtectionDomain from "@effect-rdma/verbs/ProtectionDomain"
 import { assert } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import {
-  allAccess,
-  assertBytes,
-  connectedSuite,
-  pattern,
-  remoteOf,
-  remoteOpcodes,
-  requestOf,
-  wordAt
-} from "../../internal/conformanceConnected.ts"
+import { assertBytes, pattern, wordAt } from "../../internal/conformanceBytes.ts"
+import { assertTaken, takeOne } from "../../internal/conformanceCompletions.ts"
+import { allAccess, dataPathSuite } from "../../internal/conformanceDataPath.ts"
+import { remoteOf, remoteOpcodes, requestOf } from "../../internal/conformanceRequests.ts"
 import type * as VerbsLane from "../VerbsLane.ts"
 
 /**
@@ -32,7 +26,7 @@ import type * as VerbsLane from "../VerbsLane.ts"
  * @since 0.1.0
  */
 export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void => {
-  const { connected, domain, has, itWhere } = connectedSuite(lane)
+  const { connected, domain, has, itWhere } = dataPathSuite(lane)
   const itRereg = itWhere(has("rereg"), "no region can be changed in place")
 
   const access = allAccess.filter((right) => right !== "mwBind")
@@ -87,30 +81,30 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       () =>
         Effect.gen(function*() {
           const on = yield* domain
-          const { a, b } = yield* connected.rc({ a: { on } })
+          const { a, b } = yield* connected.rc({ on })
           const region = yield* make(on)
           const message = pattern(1000)
           a.region.bytes.set(message)
           const flags = ["signaled"] as const
           // As the memory of the peer.
-          yield* a.send(
+          yield* a.postSend(
             { opcode: "rdmaWrite", wrId: 1n, flags, sgList: [a.part(0, 1000)], remote: remoteOf(region, 8) },
             { opcode: "rdmaRead", wrId: 2n, flags, sgList: [a.part(1000, 1000)], remote: remoteOf(region, 8) },
             { opcode: "atomicFetchAndAdd", wrId: 3n, flags, add: 3n, sgList: [a.part(2000)], remote: remoteOf(region) },
             { opcode: "atomicFetchAndAdd", wrId: 4n, flags, add: 0n, sgList: [a.part(2008)], remote: remoteOf(region) }
           )
-          assert.deepStrictEqual(yield* a.told(4), [1, 2, 3, 4].map((wrId) => `${wrId} success`))
+          yield* assertTaken(a.sends, [1, 2, 3, 4].map((wrId) => `${wrId} success`))
           assertBytes(a.region.bytes.subarray(1000, 2000), message)
           assert.deepStrictEqual([wordAt(a.region, 2000), wordAt(a.region, 2008)], [0n, 3n])
           // As one's own.
-          yield* b.receive({ sgList: [{ region, offset: 2048, length: 1000 }] })
-          yield* a.send({ opcode: "send", flags, sgList: [a.part(0, 1000)] })
-          assert.deepStrictEqual(yield* a.told(1), ["0 success"])
-          assert.strictEqual((yield* b.succeeded).byteLen, 1000)
-          yield* a.receive({ sgList: [a.part(3000, 1000)] })
-          yield* b.send({ opcode: "send", flags, sgList: [{ region, offset: 2048, length: 1000 }] })
-          assert.deepStrictEqual(yield* b.told(1), ["0 success"])
-          assert.strictEqual((yield* a.succeeded).byteLen, 1000)
+          yield* b.postRecv({ sgList: [{ region, offset: 2048, length: 1000 }] })
+          yield* a.postSend({ opcode: "send", flags, sgList: [a.part(0, 1000)] })
+          yield* assertTaken(a.sends, ["0 success"])
+          assert.strictEqual((yield* takeOne(b.receives)).byteLen, 1000)
+          yield* a.postRecv({ sgList: [a.part(3000, 1000)] })
+          yield* b.postSend({ opcode: "send", flags, sgList: [{ region, offset: 2048, length: 1000 }] })
+          yield* assertTaken(b.sends, ["0 success"])
+          assert.strictEqual((yield* takeOne(a.receives)).byteLen, 1000)
           assertBytes(a.region.bytes.subarray(3000, 4000), message)
         })
     )
@@ -124,11 +118,11 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
         const { lkey } = yield* MemoryRegion.allocNull(a.on)
         b.region.bytes.fill(1)
         const piece = { addr: 0n, length: 100, lkey }
-        yield* a.send(
+        yield* a.postSend(
           { opcode: "rdmaWrite", wrId: 1n, flags: ["signaled"], sgList: [piece], remote: b.remote(10) },
           { opcode: "rdmaRead", wrId: 2n, flags: ["signaled"], sgList: [piece], remote: b.remote(10) }
         )
-        assert.deepStrictEqual(yield* a.told(2), ["1 success", "2 success"])
+        yield* assertTaken(a.sends, ["1 success", "2 success"])
         assertBytes(b.region.bytes.subarray(10, 110), new Uint8Array(100))
         assert.deepStrictEqual([b.region.bytes[9], b.region.bytes[110]], [1, 1])
       })
@@ -139,12 +133,12 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
     () =>
       Effect.gen(function*() {
         const on = yield* domain
-        const { a, b } = yield* connected.rc({ a: { on: yield* ParentDomain.alloc(on) }, b: { on } })
+        const { a, b } = yield* connected.rc({ on: yield* ParentDomain.alloc(on), b: { on } })
         for (const opcode of remoteOpcodes) {
-          yield* a.send(requestOf(opcode, a.part(), b.remote()))
-          assert.deepStrictEqual(yield* a.told(1), ["1 success"])
-          yield* a.send(requestOf(opcode, b.part(), b.remote()))
-          assert.deepStrictEqual(yield* a.told(1), ["1 success"])
+          yield* a.postSend(requestOf(opcode, a.part(), b.remote()))
+          yield* assertTaken(a.sends, ["1 success"])
+          yield* a.postSend(requestOf(opcode, b.part(), b.remote()))
+          yield* assertTaken(a.sends, ["1 success"])
         }
       })
   )
@@ -153,10 +147,10 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
     Effect.gen(function*() {
       const { a, b } = yield* connected.rc()
       yield* MemoryRegion.rereg(b.region, { access: ["localWrite", "remoteRead"] })
-      yield* a.send(requestOf("rdmaRead", a.part(), b.remote()))
-      assert.deepStrictEqual(yield* a.told(1), ["1 success"])
-      yield* a.send(requestOf("rdmaWrite", a.part(), b.remote()))
-      assert.deepStrictEqual(yield* a.told(1), ["1 remAccessErr"])
+      yield* a.postSend(requestOf("rdmaRead", a.part(), b.remote()))
+      yield* assertTaken(a.sends, ["1 success"])
+      yield* a.postSend(requestOf("rdmaWrite", a.part(), b.remote()))
+      yield* assertTaken(a.sends, ["1 remAccessErr"])
     }))
 
   itRereg("a region that changed its memory is read there", () =>
@@ -164,8 +158,8 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       const { a, b } = yield* connected.rc()
       const bytes = pattern(8192)
       yield* MemoryRegion.rereg(b.region, { bytes })
-      yield* a.send({ opcode: "rdmaRead", flags: ["signaled"], sgList: [a.part(0, 100)], remote: b.remote(8092) })
-      assert.deepStrictEqual(yield* a.told(1), ["0 success"])
+      yield* a.postSend({ opcode: "rdmaRead", flags: ["signaled"], sgList: [a.part(0, 100)], remote: b.remote(8092) })
+      yield* assertTaken(a.sends, ["0 success"])
       assertBytes(a.region.bytes.subarray(0, 100), bytes.subarray(8092))
     }))
 
@@ -176,8 +170,8 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
         const { a, b } = yield* connected.rc()
         const other = yield* ProtectionDomain.alloc(b.on.context)
         yield* MemoryRegion.rereg(b.region, { domain: other })
-        yield* a.send(requestOf("rdmaRead", a.part(), b.remote()))
-        assert.deepStrictEqual(yield* a.told(1), ["1 remAccessErr"])
+        yield* a.postSend(requestOf("rdmaRead", a.part(), b.remote()))
+        yield* assertTaken(a.sends, ["1 remAccessErr"])
       })
   )
 }

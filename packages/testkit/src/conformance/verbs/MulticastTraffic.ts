@@ -10,16 +10,9 @@ import { assert } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
-import {
-  assertQuiet,
-  assertTaken,
-  end,
-  put,
-  qkey,
-  room,
-  textIn,
-  trafficSuite
-} from "../../internal/conformanceTraffic.ts"
+import { put, textIn } from "../../internal/conformanceBytes.ts"
+import { assertQuiet, assertTaken } from "../../internal/conformanceCompletions.ts"
+import { dataPathSuite, end, qkey } from "../../internal/conformanceDataPath.ts"
 import type * as VerbsLane from "../VerbsLane.ts"
 
 /**
@@ -29,7 +22,7 @@ import type * as VerbsLane from "../VerbsLane.ts"
  * @since 0.1.0
  */
 export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void => {
-  const { datagramsOn, domain, has, headerBytes, it, itWhere, ready } = trafficSuite(lane)
+  const { datagramsOn, domain, has, headerBytes, it, itWhere, ready } = dataPathSuite(lane)
   const { address, group } = lane.multicast
 
   /** A sender, and so many queue pairs with a receive each. */
@@ -39,7 +32,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
     const to = { ah: yield* AddressHandle.make(on, address), remoteQpn: 0xffffff, remoteQkey: qkey }
     const members = yield* Effect.forEach(Array.from({ length: count }), () => datagramsOn(on))
     for (const member of members) {
-      yield* QueuePair.postRecv(member.queuePair, [{ wrId: 1n, sgList: [room(member, 0, 100)] }])
+      yield* member.postRecv({ wrId: 1n, sgList: [member.part(0, 100)] })
     }
     return { on, sender, to, members }
   })
@@ -75,7 +68,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
   it("a sender that is a member gets it too", () =>
     Effect.gen(function*() {
       const { sender, to } = yield* withMembers(0)
-      yield* QueuePair.postRecv(sender.queuePair, [{ wrId: 1n, sgList: [room(sender, 0, 100)] }])
+      yield* sender.postRecv({ wrId: 1n, sgList: [sender.part(0, 100)] })
       yield* MulticastAttachment.attach(sender.queuePair, group)
       yield* QueuePair.send(sender.queuePair, { to, sgList: [put(sender, "echo")] })
       yield* assertTaken(sender.receives, ["1 success"])

@@ -5,7 +5,9 @@
  */
 import { assert } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { assertBytes, connectedSuite, pattern } from "../../internal/conformanceConnected.ts"
+import { assertBytes, pattern } from "../../internal/conformanceBytes.ts"
+import { assertTaken, takeOne } from "../../internal/conformanceCompletions.ts"
+import { dataPathSuite } from "../../internal/conformanceDataPath.ts"
 import type * as VerbsLane from "../VerbsLane.ts"
 
 /**
@@ -15,7 +17,7 @@ import type * as VerbsLane from "../VerbsLane.ts"
  * @since 0.1.0
  */
 export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void => {
-  const { connected, it } = connectedSuite(lane)
+  const { connected, it } = dataPathSuite(lane)
 
   // Every active port carries these.
   for (const pathMtu of [256, 512, 1024] as const) {
@@ -27,13 +29,13 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
             const message = pattern(length, index)
             a.region.bytes.set(message, 1)
             b.region.bytes.fill(0)
-            yield* b.receive({ sgList: [b.part(2, length)] }, { sgList: [] })
-            yield* a.send({ opcode: "send", wrId: 1n, flags: ["signaled"], sgList: [a.part(1, length)] })
-            assert.deepStrictEqual(yield* a.told(1), ["1 success"])
-            assert.strictEqual((yield* b.succeeded).byteLen, length)
+            yield* b.postRecv({ sgList: [b.part(2, length)] }, { sgList: [] })
+            yield* a.postSend({ opcode: "send", wrId: 1n, flags: ["signaled"], sgList: [a.part(1, length)] })
+            yield* assertTaken(a.sends, ["1 success"])
+            assert.strictEqual((yield* takeOne(b.receives)).byteLen, length)
             assertBytes(b.region.bytes.subarray(2, 2 + length), message)
             b.region.bytes.fill(0)
-            yield* a.send({
+            yield* a.postSend({
               opcode: "rdmaWriteWithImm",
               wrId: 2n,
               flags: ["signaled"],
@@ -41,8 +43,8 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
               sgList: [a.part(1, length)],
               remote: b.remote(3)
             })
-            assert.deepStrictEqual(yield* a.told(1), ["2 success"])
-            assert.deepInclude<object>(yield* b.succeeded, { byteLen: length, immData: length })
+            yield* assertTaken(a.sends, ["2 success"])
+            assert.deepInclude<object>(yield* takeOne(b.receives), { byteLen: length, immData: length })
             assertBytes(b.region.bytes.subarray(3, 3 + length), message)
           }
         }))
@@ -55,8 +57,13 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
           const message = pattern(length, index)
           b.region.bytes.set(message, 3)
           a.region.bytes.fill(0)
-          yield* a.send({ opcode: "rdmaRead", flags: ["signaled"], sgList: [a.part(5, length)], remote: b.remote(3) })
-          assert.strictEqual((yield* a.succeeded).byteLen, length)
+          yield* a.postSend({
+            opcode: "rdmaRead",
+            flags: ["signaled"],
+            sgList: [a.part(5, length)],
+            remote: b.remote(3)
+          })
+          assert.strictEqual((yield* takeOne(a.sends)).byteLen, length)
           assertBytes(a.region.bytes.subarray(5, 5 + length), message)
           assert.strictEqual(a.region.bytes[5 + length], 0)
         }

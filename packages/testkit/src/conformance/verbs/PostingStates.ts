@@ -9,20 +9,10 @@ import type * as WorkCompletion from "@effect-rdma/verbs/WorkCompletion"
 import { assert } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { assertReason, recorded, timesCalled } from "../../internal/conformance.ts"
-import {
-  assertQuiet,
-  assertTaken,
-  type End,
-  end,
-  postReceives,
-  postSends,
-  put,
-  remoteOf,
-  room,
-  textIn,
-  trafficSuite,
-  within
-} from "../../internal/conformanceTraffic.ts"
+import { put, textIn } from "../../internal/conformanceBytes.ts"
+import { assertQuiet, assertTaken, within } from "../../internal/conformanceCompletions.ts"
+import { dataPathSuite, type End, end } from "../../internal/conformanceDataPath.ts"
+import { postReceives, postSends } from "../../internal/conformanceRequests.ts"
 import { stateOf } from "../../internal/conformanceVerbs.ts"
 import type * as VerbsLane from "../VerbsLane.ts"
 
@@ -33,7 +23,7 @@ import type * as VerbsLane from "../VerbsLane.ts"
  * @since 0.1.0
  */
 export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void => {
-  const { connect, connected, domain, has, it, path, portNum } = trafficSuite(lane)
+  const { connect, connected, domain, has, it, path, portNum } = dataPathSuite(lane)
 
   const alone = Effect.flatMap(domain, (on) => end(on, "rc"))
   const toInit = ({ queuePair }: End<"rc">) => QueuePair.toInit(queuePair, { portNum })
@@ -95,14 +85,14 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       yield* within("the send", QueuePair.send(a.queuePair, { sgList: [put(a, "early")] }))
       yield* assertTaken(b.receives, ["1 success"])
       assert.strictEqual(textIn(b, 5), "early")
-      yield* within("the read", QueuePair.rdmaRead(a.queuePair, { sgList: [room(a, 0, 5)], remote: remoteOf(b) }))
+      yield* within("the read", QueuePair.rdmaRead(a.queuePair, { sgList: [a.part(0, 5)], remote: b.remote() }))
       assert.strictEqual(textIn(a, 5), "early")
       assert.strictEqual(yield* stateOf(b.queuePair), "rtr")
     }))
 
   it("ERR flushes the receives in their order", () =>
     Effect.gen(function*() {
-      const { b } = yield* connected()
+      const { b } = yield* connected.rc()
       yield* postReceives(b, 1n, 2n, 3n)
       yield* QueuePair.toErr(b.queuePair)
       yield* assertTaken(b.receives, ["1 wrFlushErr", "2 wrFlushErr", "3 wrFlushErr"])
@@ -112,9 +102,9 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
   it("ERR flushes the sends that wait, in their order, also those that are not signaled", () =>
     Effect.gen(function*() {
       // The peer has no receive.
-      const { a } = yield* connected()
+      const { a } = yield* connected.rc()
       yield* postSends(a, 1n)
-      yield* QueuePair.postSend(a.queuePair, [{ opcode: "send", wrId: 2n }])
+      yield* a.postSend({ opcode: "send", wrId: 2n })
       yield* postSends(a, 3n)
       yield* assertQuiet(a.sends)
       yield* QueuePair.toErr(a.queuePair)
@@ -124,7 +114,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
 
   it("what was done before ERR stays done", () =>
     Effect.gen(function*() {
-      const { a, b } = yield* connected()
+      const { a, b } = yield* connected.rc()
       yield* postReceives(b, 1n)
       yield* postSends(a, 2n, 3n)
       yield* assertTaken(b.receives, ["1 success"])
@@ -134,7 +124,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
 
   it("sends that are posted in ERR are flushed", () =>
     Effect.gen(function*() {
-      const { a } = yield* connected()
+      const { a } = yield* connected.rc()
       yield* QueuePair.toErr(a.queuePair)
       for (let wrId = 1n; wrId <= 3n; wrId++) {
         yield* postSends(a, wrId)
@@ -144,7 +134,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
 
   it("receives that are posted in ERR are flushed, on some providers when it is set again", () =>
     Effect.gen(function*() {
-      const { b } = yield* connected()
+      const { b } = yield* connected.rc()
       yield* QueuePair.toErr(b.queuePair)
       yield* postReceives(b, 1n, 2n)
       if (!has("flushesAtOnce")) {
@@ -165,7 +155,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
 
   it("RESET drops what waits without a completion, and gives its places back", () =>
     Effect.gen(function*() {
-      const { a, b } = yield* connected()
+      const { a, b } = yield* connected.rc()
       yield* postSends(a, ...Array.from({ length: 16 }, (_, wrId) => BigInt(wrId)))
       yield* postReceives(a, ...Array.from({ length: 16 }, (_, wrId) => BigInt(wrId)))
       yield* QueuePair.toReset(a.queuePair)
@@ -181,7 +171,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
 
   it("a queue pair lives several lives, by ERR and by RESET alone", () =>
     Effect.gen(function*() {
-      const { a, b } = yield* connected()
+      const { a, b } = yield* connected.rc()
       for (const viaErr of [false, true, false, true]) {
         yield* postReceives(b, 1n)
         yield* postSends(a, 2n)
@@ -197,10 +187,10 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
 
   it("a queue pair finds another peer after a reset", () =>
     Effect.gen(function*() {
-      const { a, b } = yield* connected()
+      const { a, b } = yield* connected.rc()
       yield* postReceives(b, 1n)
       yield* within("the first send", QueuePair.send(a.queuePair, {}))
-      const c = yield* end(b.domain, "rc")
+      const c = yield* end(b.on, "rc")
       yield* QueuePair.toReset(a.queuePair)
       yield* connect(a, c)
       yield* postReceives(c, 2n)
@@ -212,7 +202,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
 
   it("SQD keeps the sends that are posted then until RTS, and still receives", () =>
     Effect.gen(function*() {
-      const { a, b } = yield* connected()
+      const { a, b } = yield* connected.rc()
       yield* postReceives(b, 1n, 2n)
       yield* postReceives(a, 3n)
       yield* QueuePair.modify(a.queuePair, { qpState: "sqd" })

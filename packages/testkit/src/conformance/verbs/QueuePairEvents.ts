@@ -12,16 +12,8 @@ import { assert } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Stream from "effect/Stream"
-import {
-  assertNoEvent,
-  assertTaken,
-  end,
-  limit,
-  nextEvent,
-  piece,
-  remoteOf,
-  trafficSuite
-} from "../../internal/conformanceTraffic.ts"
+import { assertNoEvent, assertTaken, nextEvent, within } from "../../internal/conformanceCompletions.ts"
+import { dataPathSuite, end } from "../../internal/conformanceDataPath.ts"
 import type * as VerbsLane from "../VerbsLane.ts"
 
 /**
@@ -31,33 +23,33 @@ import type * as VerbsLane from "../VerbsLane.ts"
  * @since 0.1.0
  */
 export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void => {
-  const { connected, connectedOn, domain, has, it, open, path, portNum } = trafficSuite(lane)
+  const { connected, domain, has, it, open, path, portNum } = dataPathSuite(lane)
 
   it("a queue pair that has nothing to send is drained at once, and says so", () =>
     Effect.gen(function*() {
-      const { a, b } = yield* connected()
+      const { a, b } = yield* connected.rc()
       yield* drain(a.queuePair)
-      assert.strictEqual(yield* nextEvent(a.domain.context, a.queuePair), "sqDrained")
-      yield* assertNoEvent(a.domain.context, b.queuePair)
+      assert.strictEqual(yield* nextEvent(a.on.context, a.queuePair), "sqDrained")
+      yield* assertNoEvent(a.on.context, b.queuePair)
     }))
 
   it("it says so each time", () =>
     Effect.gen(function*() {
-      const { a } = yield* connected()
+      const { a } = yield* connected.rc()
       for (let round = 0; round < 3; round++) {
         yield* drain(a.queuePair)
-        assert.strictEqual(yield* nextEvent(a.domain.context, a.queuePair), "sqDrained")
+        assert.strictEqual(yield* nextEvent(a.on.context, a.queuePair), "sqDrained")
         yield* QueuePair.modify(a.queuePair, { qpState: "rts" })
       }
     }))
 
   it("one that has sent is drained when all of it has completed", () =>
     Effect.gen(function*() {
-      const { a, b } = yield* connected()
-      const write = { opcode: "rdmaWrite", sgList: [piece(a)], remote: remoteOf(b) } as const
-      yield* QueuePair.postSend(a.queuePair, [write, write, { ...write, wrId: 3n, flags: ["signaled"] }])
+      const { a, b } = yield* connected.rc()
+      const write = { opcode: "rdmaWrite", sgList: [a.part()], remote: b.remote() } as const
+      yield* a.postSend(write, write, { ...write, wrId: 3n, flags: ["signaled"] })
       yield* drain(a.queuePair)
-      assert.strictEqual(yield* nextEvent(a.domain.context, a.queuePair), "sqDrained")
+      assert.strictEqual(yield* nextEvent(a.on.context, a.queuePair), "sqDrained")
       yield* assertTaken(a.sends, ["3 success"])
     }))
 
@@ -69,7 +61,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
         yield* QueuePair.toInit(self.queuePair, { portNum })
         yield* QueuePair.toRtr(self.queuePair, { ...path, destQpNum: peer.queuePair.qpNum })
       }
-      yield* QueuePair.postRecv(b.queuePair, [{ wrId: 1n, sgList: [] }])
+      yield* b.postRecv({ wrId: 1n, sgList: [] })
       yield* QueuePair.toRts(a.queuePair, { sqPsn: path.rqPsn })
       yield* QueuePair.send(a.queuePair, {})
       yield* assertTaken(b.receives, ["1 success"])
@@ -80,10 +72,10 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
   for (const opcode of ["rdmaRead", "rdmaWrite"] as const) {
     it(`a ${opcode} by a wrong key is told to the owner of the memory, where the device does`, () =>
       Effect.gen(function*() {
-        const { a, b } = yield* connected()
-        const { context } = b.domain
-        const remote = { ...remoteOf(b), rkey: remoteOf(b).rkey ^ 0x5500 }
-        yield* QueuePair.postSend(a.queuePair, [{ opcode, wrId: 1n, sgList: [piece(a)], remote }])
+        const { a, b } = yield* connected.rc()
+        const { context } = b.on
+        const remote = { ...b.remote(), rkey: b.remote().rkey ^ 0x5500 }
+        yield* a.postSend({ opcode, wrId: 1n, sgList: [a.part()], remote })
         yield* assertTaken(a.sends, ["1 remAccessErr"])
         if (has("queuePairEvents")) assert.strictEqual(yield* nextEvent(context, b.queuePair), "qpAccessErr")
         else yield* assertNoEvent(context, b.queuePair)
@@ -93,23 +85,22 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
   it("an event of one context is not told on another", () =>
     Effect.gen(function*() {
       const other = yield* open
-      const { a } = yield* connected()
+      const { a } = yield* connected.rc()
       yield* drain(a.queuePair)
-      assert.strictEqual(yield* nextEvent(a.domain.context, a.queuePair), "sqDrained")
+      assert.strictEqual(yield* nextEvent(a.on.context, a.queuePair), "sqDrained")
       yield* assertNoEvent(other, a.queuePair)
     }))
 
   it("events of many queue pairs come one by one, each of its own", () =>
     Effect.gen(function*() {
       const on = yield* domain
-      const pairs = yield* Effect.forEach([0, 1, 2, 3], () => connectedOn(on, "rc"))
+      const pairs = yield* Effect.forEach([0, 1, 2, 3], () => connected.rc({ on }))
       const waiting = AsyncEvents.stream(on.context).pipe(
         Stream.filter(({ event }) => event === "sqDrained"),
         Stream.take(pairs.length),
-        Stream.runCollect,
-        Effect.timeout(limit)
+        Stream.runCollect
       )
-      const fiber = yield* Effect.forkChild(waiting, { startImmediately: true })
+      const fiber = yield* Effect.forkChild(within("the events", waiting), { startImmediately: true })
       for (const { a } of pairs) yield* drain(a.queuePair)
       const events = yield* Fiber.join(fiber)
       for (const { a } of pairs) {
@@ -122,7 +113,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       const context = yield* open
       const on = yield* ProtectionDomain.alloc(context)
       yield* Effect.scoped(Effect.gen(function*() {
-        const { a } = yield* connectedOn(on, "rc")
+        const { a } = yield* connected.rc({ on })
         yield* drain(a.queuePair)
         yield* Effect.sleep("30 millis")
       }))

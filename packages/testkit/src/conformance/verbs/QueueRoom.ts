@@ -10,18 +10,9 @@ import { assert } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { assertReason, recorded, timesCalled } from "../../internal/conformance.ts"
-import {
-  assertQuiet,
-  assertTaken,
-  type End,
-  piece,
-  postReceives,
-  postSends,
-  remoteOf,
-  take,
-  trafficSuite,
-  within
-} from "../../internal/conformanceTraffic.ts"
+import { assertQuiet, assertTaken, take, within } from "../../internal/conformanceCompletions.ts"
+import { dataPathSuite, type End } from "../../internal/conformanceDataPath.ts"
+import { postReceives, postSends } from "../../internal/conformanceRequests.ts"
 import type * as VerbsLane from "../VerbsLane.ts"
 
 /**
@@ -31,11 +22,11 @@ import type * as VerbsLane from "../VerbsLane.ts"
  * @since 0.1.0
  */
 export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void => {
-  const { connected, connectedOn, domain, has, it, itWhere } = trafficSuite(lane)
+  const { connected, domain, has, it, itWhere } = dataPathSuite(lane)
 
   it("more sends than the queue was made for are ENOMEM before any call, and none is posted", () =>
     recorded(function*(calls) {
-      const { a } = yield* connected()
+      const { a } = yield* connected.rc()
       const { maxSendWr } = a.queuePair.cap
       assertFull(yield* Effect.flip(sends(a, maxSendWr + 1)), "ibv_post_send", `made for ${maxSendWr}`)
       assert.strictEqual(timesCalled(yield* calls, "ibv_post_send"), 0)
@@ -44,7 +35,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
 
   it("a queue full of sends that wait is ENOMEM until one has completed", () =>
     Effect.gen(function*() {
-      const { a, b } = yield* connected()
+      const { a, b } = yield* connected.rc()
       const { maxSendWr } = a.queuePair.cap
       yield* sends(a, maxSendWr)
       assertFull(yield* Effect.flip(sends(a, 1)), "ibv_post_send", "poll the completions")
@@ -56,10 +47,10 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
 
   it("a queue full of sends that will tell nothing is ENOMEM, and the message says what to do", () =>
     Effect.gen(function*() {
-      const { a, b } = yield* connected()
+      const { a, b } = yield* connected.rc()
       const { maxSendWr } = a.queuePair.cap
       yield* receives(b, maxSendWr)
-      yield* QueuePair.postSend(a.queuePair, Array.from({ length: maxSendWr }, () => ({ opcode: "send" })))
+      yield* a.postSend(...Array.from({ length: maxSendWr }, () => ({ opcode: "send" } as const)))
       yield* Effect.sleep("50 millis")
       assertFull(yield* Effect.flip(sends(a, 1)), "ibv_post_send", "signal one")
       const awaited = yield* Effect.flip(QueuePair.send(a.queuePair, {}))
@@ -69,38 +60,36 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
 
   it("one that is signaled at the end frees all before it, many times around", () =>
     Effect.gen(function*() {
-      const { a, b } = yield* connected()
+      const { a, b } = yield* connected.rc()
       const { maxSendWr } = a.queuePair.cap
-      const write = { opcode: "rdmaWrite", remote: remoteOf(b), sgList: [piece(a)] } as const
+      const write = { opcode: "rdmaWrite", remote: b.remote(), sgList: [a.part()] } as const
       for (let round = 0; round < 5; round++) {
-        yield* QueuePair.postSend(a.queuePair, [
-          ...Array.from({ length: maxSendWr - 1 }, () => write),
-          { ...write, wrId: BigInt(round), flags: ["signaled"] }
-        ])
+        yield* a.postSend(...Array.from({ length: maxSendWr - 1 }, () => write), {
+          ...write,
+          wrId: BigInt(round),
+          flags: ["signaled"]
+        })
         yield* assertTaken(a.sends, [`${round} success`])
       }
     }))
 
   it("one in the middle frees those before it only", () =>
     Effect.gen(function*() {
-      const { a, b } = yield* connected()
+      const { a, b } = yield* connected.rc()
       const { maxSendWr } = a.queuePair.cap
-      const write = { opcode: "rdmaWrite", remote: remoteOf(b), sgList: [piece(a)] } as const
-      yield* QueuePair.postSend(
-        a.queuePair,
-        Array.from(
-          { length: maxSendWr },
-          (_, index) => index === 3 ? { ...write, flags: ["signaled"] } as const : write
-        )
-      )
+      const write = { opcode: "rdmaWrite", remote: b.remote(), sgList: [a.part()] } as const
+      yield* a.postSend(...Array.from(
+        { length: maxSendWr },
+        (_, index) => index === 3 ? { ...write, flags: ["signaled"] } as const : write
+      ))
       yield* take(a.sends, 1)
       assertFull(yield* Effect.flip(sends(a, 5)), "ibv_post_send", "signal one")
-      yield* QueuePair.postSend(a.queuePair, Array.from({ length: 4 }, () => write))
+      yield* a.postSend(...Array.from({ length: 4 }, () => write))
     }))
 
   it("more receives than there is room for are ENOMEM, and none is posted", () =>
     Effect.gen(function*() {
-      const { a, b } = yield* connected()
+      const { a, b } = yield* connected.rc()
       const { maxRecvWr } = b.queuePair.cap
       assertFull(yield* Effect.flip(receives(b, maxRecvWr + 1)), "ibv_post_recv", `made for ${maxRecvWr}`)
       yield* receives(b, maxRecvWr - 1)
@@ -116,12 +105,12 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
     Effect.gen(function*() {
       const on = yield* domain
       const queue = yield* CompletionQueue.make(on.context, { cqe: 64 })
-      const { a, b } = yield* connectedOn(on, "rc", { a: { sends: queue } })
+      const { a, b } = yield* connected.rc({ on, a: { sends: queue } })
       const { maxSendWr } = a.queuePair.cap
       yield* receives(b, 16)
       yield* sends(a, maxSendWr - 1)
       // Takes all from the device, and keeps them for who polls.
-      yield* within("the awaited send", QueuePair.rdmaWrite(a.queuePair, { remote: remoteOf(b), sgList: [piece(a)] }))
+      yield* within("the awaited send", QueuePair.rdmaWrite(a.queuePair, { remote: b.remote(), sgList: [a.part()] }))
       assertFull(yield* Effect.flip(sends(a, 2)), "ibv_post_send", "must be polled first")
       yield* take(queue, maxSendWr - 1)
       yield* sends(a, 2)
@@ -129,27 +118,27 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
 
   it("awaited sends wait for room, however many there are", () =>
     Effect.gen(function*() {
-      const { a, b } = yield* connected()
+      const { a, b } = yield* connected.rc()
       const count = 3 * a.queuePair.cap.maxSendWr
       const writes = Array.from({ length: count }, (_, index) => {
         a.region.bytes[index] = index
         return QueuePair.rdmaWrite(a.queuePair, {
           wrId: BigInt(index),
-          sgList: [piece(a, index, 1)],
-          remote: remoteOf(b, index)
+          sgList: [a.part(index, 1)],
+          remote: b.remote(index)
         })
       })
       const done = yield* within("all writes", Effect.all(writes, { concurrency: "unbounded" }))
       assert.deepStrictEqual(done.map(({ wrId }) => Number(wrId)), Array.from({ length: count }, (_, index) => index))
       assert.deepStrictEqual(
-        Array.from(b.region.bytes.subarray(8192, 8192 + count)),
+        Array.from(b.region.bytes.subarray(0, count)),
         Array.from({ length: count }, (_, index) => index)
       )
     }))
 
   it("an awaited send that waits for room goes on when others are polled, and can be interrupted", () =>
     Effect.gen(function*() {
-      const { a, b } = yield* connected()
+      const { a, b } = yield* connected.rc()
       yield* sends(a, a.queuePair.cap.maxSendWr)
       const [stays, goes] = [
         yield* Effect.forkChild(QueuePair.send(a.queuePair, { wrId: 99n }), { startImmediately: true }),
@@ -166,22 +155,22 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
 
   it("no requests are nothing to post", () =>
     Effect.gen(function*() {
-      const { a } = yield* connected()
-      yield* QueuePair.postSend(a.queuePair, [])
-      yield* QueuePair.postRecv(a.queuePair, [])
+      const { a } = yield* connected.rc()
+      yield* a.postSend()
+      yield* a.postRecv()
       yield* assertQuiet(a.sends, a.receives)
     }))
 
   it("more pieces than the queues were made for are EINVAL, and what came with them is not posted", () =>
     Effect.gen(function*() {
-      const { a, b } = yield* connected()
+      const { a, b } = yield* connected.rc()
       const { maxRecvSge, maxSendSge } = a.queuePair.cap
-      const tooMany = QueuePair.postSend(a.queuePair, [
-        { opcode: "send", flags: ["signaled"] },
-        { opcode: "send", sgList: many(a, maxSendSge + 1) }
-      ])
+      const tooMany = a.postSend({ opcode: "send", flags: ["signaled"] }, {
+        opcode: "send",
+        sgList: many(a, maxSendSge + 1)
+      })
       assertReason(yield* Effect.flip(tooMany), "ibv_post_send", "EINVAL")
-      const receive = QueuePair.postRecv(b.queuePair, [{ sgList: [] }, { sgList: many(b, maxRecvSge + 1) }])
+      const receive = b.postRecv({ sgList: [] }, { sgList: many(b, maxRecvSge + 1) })
       assertReason(yield* Effect.flip(receive), "ibv_post_recv", "EINVAL")
       yield* assertQuiet(a.sends)
       yield* receives(b, 1)
@@ -193,14 +182,15 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
     "when the provider refuses one, those before it are posted, the error counts them, and the room is right",
     () =>
       Effect.gen(function*() {
-        const { a, b } = yield* connected()
-        const add = { opcode: "atomicFetchAndAdd", add: 1n, flags: ["signaled"], sgList: [piece(a)] } as const
-        const error = yield* Effect.flip(QueuePair.postSend(a.queuePair, [
-          { ...add, wrId: 1n, remote: remoteOf(b) },
-          { ...add, wrId: 2n, remote: remoteOf(b) },
-          { ...add, wrId: 3n, remote: remoteOf(b, 3) },
-          { ...add, wrId: 4n, remote: remoteOf(b) }
-        ]))
+        const { a, b } = yield* connected.rc()
+        const add = { opcode: "atomicFetchAndAdd", add: 1n, flags: ["signaled"], sgList: [a.part()] } as const
+        const error = yield* Effect.flip(
+          a.postSend({ ...add, wrId: 1n, remote: b.remote() }, { ...add, wrId: 2n, remote: b.remote() }, {
+            ...add,
+            wrId: 3n,
+            remote: b.remote(3)
+          }, { ...add, wrId: 4n, remote: b.remote() })
+        )
         assertReason(error, "ibv_post_send", "EINVAL")
         assert.strictEqual(error.input["posted"], 2)
         yield* assertTaken(a.sends, ["1 success", "2 success"])
@@ -217,7 +207,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
         receives: yield* CompletionQueue.make(on.context, { cqe: 512 })
       }
       const pairs = yield* Effect.forEach(Array.from({ length: 20 }), () =>
-        connectedOn(on, "rc", { a: { sends: queues.sends }, b: { receives: queues.receives } }))
+        connected.rc({ on, a: { sends: queues.sends }, b: { receives: queues.receives } }))
       for (const { b } of pairs) {
         yield* receives(b, 16)
       }
@@ -242,7 +232,7 @@ const assertFull = (error: VerbsError, call: string, hint: string): void => {
   assert.include(error.message, hint)
 }
 
-const many = (self: End, count: number) => Array.from({ length: count }, () => piece(self, 0, 1))
+const many = (self: End, count: number) => Array.from({ length: count }, () => self.part(0, 1))
 
 const sends = (self: End, count: number) => postSends(self, ...numbers(count))
 const receives = (self: End, count: number) => postReceives(self, ...numbers(count))

@@ -7,15 +7,10 @@ import * as MemoryRegion from "@effect-rdma/verbs/MemoryRegion"
 import { assert } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { assertReason } from "../../internal/conformance.ts"
-import {
-  allAccess,
-  assertBytes,
-  connectedSuite,
-  pattern,
-  remoteOf,
-  setWord,
-  wordAt
-} from "../../internal/conformanceConnected.ts"
+import { assertBytes, pattern, setWord, wordAt } from "../../internal/conformanceBytes.ts"
+import { assertQuiet, assertTaken, takeOne } from "../../internal/conformanceCompletions.ts"
+import { allAccess, dataPathSuite } from "../../internal/conformanceDataPath.ts"
+import { remoteOf } from "../../internal/conformanceRequests.ts"
 import type * as VerbsLane from "../VerbsLane.ts"
 
 /**
@@ -25,24 +20,24 @@ import type * as VerbsLane from "../VerbsLane.ts"
  * @since 0.1.0
  */
 export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void => {
-  const { connected, it } = connectedSuite(lane)
+  const { connected, it } = dataPathSuite(lane)
 
   it("a read brings the named bytes, tells their number, and the peer is told nothing", () =>
     Effect.gen(function*() {
       const { a, b } = yield* connected.rc()
       b.region.bytes.set(pattern(4096))
-      yield* b.receive({ sgList: [] })
-      yield* a.send({
+      yield* b.postRecv({ sgList: [] })
+      yield* a.postSend({
         opcode: "rdmaRead",
         wrId: 1n,
         flags: ["signaled"],
         sgList: [a.part(7, 501)],
         remote: b.remote(999)
       })
-      assert.deepInclude<object>(yield* a.succeeded, { wrId: 1n, opcode: "rdmaRead", byteLen: 501 })
+      assert.deepInclude<object>(yield* takeOne(a.sends), { wrId: 1n, opcode: "rdmaRead", byteLen: 501 })
       assertBytes(a.region.bytes.subarray(7, 508), pattern(4096).subarray(999, 1500))
       assertBytes(a.region.bytes.subarray(508), new Uint8Array(4096 - 508))
-      yield* b.silent
+      yield* assertQuiet(b.sends, b.receives)
     }))
 
   it("a read fills its pieces one after the other", () =>
@@ -50,8 +45,8 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       const { a, b } = yield* connected.rc()
       b.region.bytes.set(pattern(4096))
       const sgList = [a.part(3000, 1000), a.part(0, 0), a.part(1, 1), a.part(9, 1500)]
-      yield* a.send({ opcode: "rdmaRead", flags: ["signaled"], sgList, remote: b.remote(77) })
-      assert.strictEqual((yield* a.succeeded).byteLen, 2501)
+      yield* a.postSend({ opcode: "rdmaRead", flags: ["signaled"], sgList, remote: b.remote(77) })
+      assert.strictEqual((yield* takeOne(a.sends)).byteLen, 2501)
       const { bytes } = a.region
       assertBytes(
         Buffer.concat([bytes.subarray(3000, 4000), bytes.subarray(1, 2), bytes.subarray(9, 1509)]),
@@ -63,8 +58,8 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
     Effect.gen(function*() {
       const { a, b } = yield* connected.rc({ a: { length: 100_004 }, b: { length: 100_001 } })
       b.region.bytes.set(pattern(100_001))
-      yield* a.send({ opcode: "rdmaRead", flags: ["signaled"], sgList: [a.part(3, 100_000)], remote: b.remote(1) })
-      assert.strictEqual((yield* a.succeeded).byteLen, 100_000)
+      yield* a.postSend({ opcode: "rdmaRead", flags: ["signaled"], sgList: [a.part(3, 100_000)], remote: b.remote(1) })
+      assert.strictEqual((yield* takeOne(a.sends)).byteLen, 100_000)
       assertBytes(a.region.bytes.subarray(3, 100_003), pattern(100_001).subarray(1))
       assert.strictEqual(a.region.bytes[100_003], 0)
     }))
@@ -73,12 +68,12 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
     Effect.gen(function*() {
       const { a, b } = yield* connected.rc()
       b.region.bytes.set(pattern(4096))
-      yield* a.send(
+      yield* a.postSend(
         { opcode: "rdmaRead", wrId: 1n, flags: ["signaled"], sgList: [], remote: { remoteAddr: 0n, rkey: 0 } },
         { opcode: "rdmaRead", wrId: 2n, flags: ["signaled"], sgList: [a.part(0, 0)], remote: b.remote(-1) },
         { opcode: "rdmaRead", wrId: 3n, flags: ["signaled"], sgList: [a.part(0, 0)], remote: b.remote(5000) }
       )
-      assert.deepStrictEqual(yield* a.told(3), ["1 success", "2 success", "3 success"])
+      yield* assertTaken(a.sends, ["1 success", "2 success", "3 success"])
       assertBytes(a.region.bytes, new Uint8Array(4096))
     }))
 
@@ -87,14 +82,14 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       Effect.gen(function*() {
         const { a, b } = yield* connected.rc({ path: { maxRdAtomic: depth, maxDestRdAtomic: depth } })
         b.region.bytes.set(pattern(4096))
-        yield* a.send(...Array.from({ length: 16 }, (_, index) => ({
+        yield* a.postSend(...Array.from({ length: 16 }, (_, index) => ({
           opcode: "rdmaRead" as const,
           wrId: BigInt(index),
           flags: ["signaled"] as const,
           sgList: [a.part(4096 - 256 * (index + 1), 256)],
           remote: b.remote(256 * index)
         })))
-        assert.deepStrictEqual(yield* a.told(16), Array.from({ length: 16 }, (_, index) => `${index} success`))
+        yield* assertTaken(a.sends, Array.from({ length: 16 }, (_, index) => `${index} success`))
         for (let index = 0; index < 16; index++) {
           assertBytes(
             a.region.bytes.subarray(4096 - 256 * (index + 1), 4096 - 256 * index),
@@ -108,24 +103,24 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
     Effect.gen(function*() {
       const { a, b } = yield* connected.rc()
       b.region.bytes.set(pattern(64))
-      yield* a.send(
+      yield* a.postSend(
         { opcode: "rdmaRead", wrId: 1n, sgList: [a.part(0, 32)], remote: b.remote(0) },
         { opcode: "rdmaRead", wrId: 2n, flags: ["signaled"], sgList: [a.part(32, 32)], remote: b.remote(32) }
       )
-      assert.deepStrictEqual(yield* a.told(1), ["2 success"])
+      yield* assertTaken(a.sends, ["2 success"])
       assertBytes(a.region.bytes.subarray(0, 64), pattern(64))
-      yield* a.silent
+      yield* assertQuiet(a.sends, a.receives)
     }))
 
   it("a read sees what a write before it wrote", () =>
     Effect.gen(function*() {
       const { a, b } = yield* connected.rc()
       a.region.bytes.set(pattern(1000))
-      yield* a.send(
+      yield* a.postSend(
         { opcode: "rdmaWrite", sgList: [a.part(0, 1000)], remote: b.remote(500) },
         { opcode: "rdmaRead", wrId: 2n, flags: ["signaled"], sgList: [a.part(2000, 1000)], remote: b.remote(500) }
       )
-      assert.deepStrictEqual(yield* a.told(1), ["2 success"])
+      yield* assertTaken(a.sends, ["2 success"])
       assertBytes(a.region.bytes.subarray(2000, 3000), pattern(1000))
     }))
 
@@ -133,7 +128,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
     Effect.gen(function*() {
       const { a, b } = yield* connected.rc({ a: { length: 60_000 }, b: { length: 60_000 } })
       b.region.bytes.set(pattern(20_000))
-      yield* a.send(
+      yield* a.postSend(
         { opcode: "rdmaRead", wrId: 1n, sgList: [a.part(0, 20_000)], remote: b.remote(0) },
         {
           opcode: "rdmaWrite",
@@ -143,7 +138,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
           remote: b.remote(30_000)
         }
       )
-      assert.deepStrictEqual(yield* a.told(1), ["2 success"])
+      yield* assertTaken(a.sends, ["2 success"])
       assertBytes(b.region.bytes.subarray(30_000, 50_000), pattern(20_000))
     }))
 
@@ -160,13 +155,13 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       const seen: Array<number> = []
       while (remoteAddr !== 0n) {
         seen.push(Number(remoteAddr - b.remote(0).remoteAddr))
-        yield* a.send({
+        yield* a.postSend({
           opcode: "rdmaRead",
           flags: ["signaled"],
           sgList: [a.part()],
           remote: { ...b.remote(), remoteAddr }
         })
-        assert.deepStrictEqual(yield* a.told(1), ["0 success"])
+        yield* assertTaken(a.sends, ["0 success"])
         remoteAddr = wordAt(a.region)
       }
       assert.deepStrictEqual(seen, places)
@@ -177,13 +172,13 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       const { a, b } = yield* connected.rc()
       b.region.bytes.set(pattern(300))
       const to = yield* Effect.forEach([1, 2, 3], () => MemoryRegion.alloc(a.on, { length: 100 }))
-      yield* a.send({
+      yield* a.postSend({
         opcode: "rdmaRead",
         flags: ["signaled"],
         sgList: to.map((region) => ({ region })),
         remote: b.remote(0)
       })
-      assert.deepStrictEqual(yield* a.told(1), ["0 success"])
+      yield* assertTaken(a.sends, ["0 success"])
       assertBytes(Buffer.concat(to.map(({ bytes }) => bytes)), pattern(300))
     }))
 
@@ -192,11 +187,11 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       const { a, b } = yield* connected.rc()
       b.region.bytes.set(pattern(4096))
       const other = yield* MemoryRegion.register(b.on, b.region.bytes.subarray(1000), { access: allAccess })
-      yield* a.send(
+      yield* a.postSend(
         { opcode: "rdmaRead", wrId: 1n, flags: ["signaled"], sgList: [a.part(0, 8)], remote: remoteOf(other) },
         { opcode: "rdmaRead", wrId: 2n, flags: ["signaled"], sgList: [a.part(8, 8)], remote: b.remote(1000) }
       )
-      assert.deepStrictEqual(yield* a.told(2), ["1 success", "2 success"])
+      yield* assertTaken(a.sends, ["1 success", "2 success"])
       assertBytes(a.region.bytes.subarray(0, 8), pattern(4096).subarray(1000, 1008))
       assertBytes(a.region.bytes.subarray(8, 16), pattern(4096).subarray(1000, 1008))
     }))
@@ -211,7 +206,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
           { opcode: "atomicFetchAndAdd", add: 1n, ...to },
           { opcode: "atomicCmpAndSwp", compare: 0n, swap: 1n, ...to }
         ] as const
-      ) assertReason(yield* Effect.flip(a.send(request)), "ibv_post_send", "EINVAL")
+      ) assertReason(yield* Effect.flip(a.postSend(request)), "ibv_post_send", "EINVAL")
     }))
 
   it("operations of every kind and size keep their order in one batch", () =>
@@ -219,9 +214,9 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       const { a, b } = yield* connected.rc({ a: { length: 16_384 }, b: { length: 16_384 } })
       a.region.bytes.set(pattern(16_384))
       setWord(b.region, 40n, 8192)
-      yield* b.receive({ wrId: 1n, sgList: [b.part(12_288, 4096)] }, { wrId: 2n, sgList: [] })
+      yield* b.postRecv({ wrId: 1n, sgList: [b.part(12_288, 4096)] }, { wrId: 2n, sgList: [] })
       const flags = ["signaled"] as const
-      yield* a.send(
+      yield* a.postSend(
         { opcode: "rdmaWrite", wrId: 1n, flags, sgList: [a.part(0, 3000)], remote: b.remote(0) },
         { opcode: "send", wrId: 2n, flags, sgList: [a.part(1, 1)] },
         { opcode: "atomicFetchAndAdd", wrId: 3n, flags, add: 2n, sgList: [a.part(16_000)], remote: b.remote(8192) },
@@ -237,8 +232,8 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
           remote: b.remote(8192)
         }
       )
-      assert.deepStrictEqual(yield* a.told(6), [1, 2, 3, 4, 5, 6].map((wrId) => `${wrId} success`))
-      assert.deepStrictEqual(yield* b.told(2), ["1 success", "2 success"])
+      yield* assertTaken(a.sends, [1, 2, 3, 4, 5, 6].map((wrId) => `${wrId} success`))
+      yield* assertTaken(b.receives, ["1 success", "2 success"])
       assertBytes(a.region.bytes.subarray(8192, 11_192), pattern(16_384).subarray(0, 3000))
       assert.deepStrictEqual(
         [wordAt(a.region, 16_000), wordAt(a.region, 16_008), wordAt(b.region, 8192)],

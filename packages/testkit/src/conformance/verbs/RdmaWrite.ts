@@ -6,7 +6,10 @@
 import * as MemoryRegion from "@effect-rdma/verbs/MemoryRegion"
 import { assert } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { allAccess, assertBytes, connectedSuite, pattern, remoteOf } from "../../internal/conformanceConnected.ts"
+import { assertBytes, pattern } from "../../internal/conformanceBytes.ts"
+import { assertQuiet, assertTaken, take, takeOne } from "../../internal/conformanceCompletions.ts"
+import { allAccess, dataPathSuite } from "../../internal/conformanceDataPath.ts"
+import { remoteOf } from "../../internal/conformanceRequests.ts"
 import type * as VerbsLane from "../VerbsLane.ts"
 
 /**
@@ -16,7 +19,7 @@ import type * as VerbsLane from "../VerbsLane.ts"
  * @since 0.1.0
  */
 export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void => {
-  const { connected, it } = connectedSuite(lane)
+  const { connected, it } = dataPathSuite(lane)
 
   for (const qpType of ["rc", "uc"] as const) {
     const pair = connected[qpType]
@@ -26,27 +29,27 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
         const { a, b } = yield* pair()
         a.region.bytes.set(pattern(4096))
         // What comes after it shows that it is there: an unreliable peer does not answer.
-        yield* b.receive({ wrId: 1n, sgList: [] })
-        yield* a.send(
+        yield* b.postRecv({ wrId: 1n, sgList: [] })
+        yield* a.postSend(
           { opcode: "rdmaWrite", wrId: 2n, flags: ["signaled"], sgList: [a.part(5, 333)], remote: b.remote(1001) },
           { opcode: "send", wrId: 3n, flags: ["signaled"] }
         )
-        assert.deepInclude<object>(yield* a.succeeded, { wrId: 2n, opcode: "rdmaWrite" })
-        assert.deepStrictEqual(yield* a.told(1), ["3 success"])
-        assert.deepStrictEqual(yield* b.told(1), ["1 success"])
+        assert.deepInclude<object>(yield* takeOne(a.sends), { wrId: 2n, opcode: "rdmaWrite" })
+        yield* assertTaken(a.sends, ["3 success"])
+        yield* assertTaken(b.receives, ["1 success"])
         const { bytes } = b.region
         assertBytes(bytes.subarray(1001, 1334), pattern(4096).subarray(5, 338))
         assertBytes(bytes.subarray(0, 1001), new Uint8Array(1001))
         assertBytes(bytes.subarray(1334), new Uint8Array(4096 - 1334))
-        yield* b.silent
+        yield* assertQuiet(b.sends, b.receives)
       }))
 
     it(`${qpType}: a write with immediate data takes a receive, which tells its length, and leaves its bytes alone`, () =>
       Effect.gen(function*() {
         const { a, b } = yield* pair()
         a.region.bytes.set(pattern(3000))
-        yield* b.receive({ wrId: 1n, sgList: [b.part(4000, 96)] })
-        yield* a.send({
+        yield* b.postRecv({ wrId: 1n, sgList: [b.part(4000, 96)] })
+        yield* a.postSend({
           opcode: "rdmaWriteWithImm",
           wrId: 2n,
           flags: ["signaled"],
@@ -54,8 +57,8 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
           sgList: [a.part(0, 3000)],
           remote: b.remote(0)
         })
-        assert.deepInclude<object>(yield* a.succeeded, { wrId: 2n, opcode: "rdmaWrite" })
-        assert.deepInclude<object>(yield* b.succeeded, {
+        assert.deepInclude<object>(yield* takeOne(a.sends), { wrId: 2n, opcode: "rdmaWrite" })
+        assert.deepInclude<object>(yield* takeOne(b.receives), {
           wrId: 1n,
           opcode: "recvRdmaWithImm",
           byteLen: 3000,
@@ -68,24 +71,24 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
     it(`${qpType}: a write of no bytes with immediate data needs no key`, () =>
       Effect.gen(function*() {
         const { a, b } = yield* pair()
-        yield* b.receive({ wrId: 1n, sgList: [] })
-        yield* a.send({
+        yield* b.postRecv({ wrId: 1n, sgList: [] })
+        yield* a.postSend({
           opcode: "rdmaWriteWithImm",
           flags: ["signaled"],
           immData: 7,
           sgList: [],
           remote: { remoteAddr: 0n, rkey: 0 }
         })
-        yield* a.told(1)
-        assert.deepInclude<object>(yield* b.succeeded, { wrId: 1n, byteLen: 0, immData: 7 })
+        yield* take(a.sends, 1)
+        assert.deepInclude<object>(yield* takeOne(b.receives), { wrId: 1n, byteLen: 0, immData: 7 })
       }))
 
     it(`${qpType}: inline data is written as it was when it was posted`, () =>
       Effect.gen(function*() {
         const { a, b } = yield* pair()
         const inlineData = pattern(64)
-        yield* b.receive({ sgList: [] })
-        yield* a.send({
+        yield* b.postRecv({ sgList: [] })
+        yield* a.postSend({
           opcode: "rdmaWriteWithImm",
           immData: 0,
           flags: ["signaled"],
@@ -93,8 +96,8 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
           remote: b.remote(1)
         })
         inlineData.fill(0)
-        yield* a.told(1)
-        yield* b.told(1)
+        yield* take(a.sends, 1)
+        yield* take(b.receives, 1)
         assertBytes(b.region.bytes.subarray(0, 66), Buffer.concat([Buffer.of(0), pattern(64), Buffer.of(0)]))
       }))
 
@@ -103,16 +106,16 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
         const { a, b } = yield* pair()
         const source = pattern(4096)
         a.region.bytes.set(source)
-        yield* b.receive({ sgList: [] })
-        yield* a.send({
+        yield* b.postRecv({ sgList: [] })
+        yield* a.postSend({
           opcode: "rdmaWriteWithImm",
           immData: 0,
           flags: ["signaled"],
           sgList: [a.part(3000, 1000), a.part(1, 1), a.part(0, 0), a.part(9, 1500)],
           remote: b.remote(77)
         })
-        yield* a.told(1)
-        assert.strictEqual((yield* b.succeeded).byteLen, 2501)
+        yield* take(a.sends, 1)
+        assert.strictEqual((yield* takeOne(b.receives)).byteLen, 2501)
         assertBytes(
           b.region.bytes.subarray(77, 77 + 2501),
           Buffer.concat([source.subarray(3000, 4000), source.subarray(1, 2), source.subarray(9, 1509)])
@@ -123,16 +126,16 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       Effect.gen(function*() {
         const { a, b } = yield* pair({ a: { length: 100_001 }, b: { length: 100_004 } })
         a.region.bytes.set(pattern(100_001))
-        yield* b.receive({ sgList: [] })
-        yield* a.send({
+        yield* b.postRecv({ sgList: [] })
+        yield* a.postSend({
           opcode: "rdmaWriteWithImm",
           immData: 0,
           flags: ["signaled"],
           sgList: [a.part(1, 100_000)],
           remote: b.remote(3)
         })
-        yield* a.told(1)
-        assert.strictEqual((yield* b.succeeded).byteLen, 100_000)
+        yield* take(a.sends, 1)
+        assert.strictEqual((yield* takeOne(b.receives)).byteLen, 100_000)
         assertBytes(b.region.bytes.subarray(3, 100_003), pattern(100_001).subarray(1))
         assert.strictEqual(b.region.bytes[100_003], 0)
       }))
@@ -142,16 +145,16 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
     Effect.gen(function*() {
       const { a, b } = yield* connected.rc()
       a.region.bytes.set(pattern(1024))
-      yield* a.send(...Array.from({ length: 16 }, (_, index) => ({
+      yield* a.postSend(...Array.from({ length: 16 }, (_, index) => ({
         opcode: "rdmaWrite" as const,
         wrId: BigInt(index),
         flags: index === 15 ? ["signaled"] as const : [],
         sgList: [a.part(index * 64, 64)],
         remote: b.remote(128)
       })))
-      assert.deepStrictEqual(yield* a.told(1), ["15 success"])
+      yield* assertTaken(a.sends, ["15 success"])
       assertBytes(b.region.bytes.subarray(128, 192), pattern(1024).subarray(960))
-      yield* a.silent
+      yield* assertQuiet(a.sends, a.receives)
     }))
 
   it("a message tells that the writes before it are there", () =>
@@ -159,26 +162,26 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       const { a, b } = yield* connected.rc({ a: { length: 20_000 }, b: { length: 20_000 } })
       for (let round = 0; round < 10; round++) {
         a.region.bytes.set(pattern(20_000, round))
-        yield* b.receive({ sgList: [] })
-        yield* a.send(
+        yield* b.postRecv({ sgList: [] })
+        yield* a.postSend(
           { opcode: "rdmaWrite", sgList: [a.part(0, 20_000)], remote: b.remote(0) },
           { opcode: "send", flags: ["signaled"] }
         )
-        yield* b.told(1)
+        yield* take(b.receives, 1)
         assertBytes(b.region.bytes, pattern(20_000, round))
-        yield* a.told(1)
+        yield* take(a.sends, 1)
       }
     }))
 
   it("a write of no bytes needs no key, and changes nothing", () =>
     Effect.gen(function*() {
       const { a, b } = yield* connected.rc()
-      yield* a.send(
+      yield* a.postSend(
         { opcode: "rdmaWrite", wrId: 1n, flags: ["signaled"], sgList: [], remote: { remoteAddr: 0n, rkey: 0 } },
         { opcode: "rdmaWrite", wrId: 2n, flags: ["signaled"], sgList: [a.part(0, 0)], remote: b.remote(-1) },
         { opcode: "rdmaWrite", wrId: 3n, flags: ["signaled"], sgList: [a.part(0, 0)], remote: b.remote(5000) }
       )
-      assert.deepStrictEqual(yield* a.told(3), ["1 success", "2 success", "3 success"])
+      yield* assertTaken(a.sends, ["1 success", "2 success", "3 success"])
       assertBytes(b.region.bytes, new Uint8Array(4096))
     }))
 
@@ -186,13 +189,13 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
     Effect.gen(function*() {
       const { a, b } = yield* connected.rc()
       a.region.bytes.set(pattern(8))
-      yield* a.send(
+      yield* a.postSend(
         { opcode: "rdmaWrite", wrId: 1n, sgList: [a.part()], remote: b.remote(0) },
         { opcode: "rdmaWrite", wrId: 2n, flags: ["signaled"], sgList: [a.part()], remote: b.remote(8) }
       )
-      assert.deepStrictEqual(yield* a.told(1), ["2 success"])
+      yield* assertTaken(a.sends, ["2 success"])
       assertBytes(b.region.bytes.subarray(0, 16), Buffer.concat([pattern(8), pattern(8)]))
-      yield* a.silent
+      yield* assertQuiet(a.sends, a.receives)
     }))
 
   it("one message writes from several regions, and each region is written by its own key", () =>
@@ -208,14 +211,14 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       )
       const to = yield* Effect.forEach([1, 2], () => MemoryRegion.alloc(b.on, { length: 300, access: allAccess }))
       const sgList = from.map((region) => ({ region }))
-      yield* a.send(...to.map((region, index) => ({
+      yield* a.postSend(...to.map((region, index) => ({
         opcode: "rdmaWrite" as const,
         wrId: BigInt(index),
         flags: ["signaled"] as const,
         sgList: index === 0 ? sgList : sgList.toReversed(),
         remote: remoteOf(region)
       })))
-      assert.deepStrictEqual(yield* a.told(2), ["0 success", "1 success"])
+      yield* assertTaken(a.sends, ["0 success", "1 success"])
       const [one, two, three] = [pattern(100, 1), pattern(100, 2), pattern(100, 3)] as const
       assertBytes(to[0]!.bytes, Buffer.concat([one, two, three]))
       assertBytes(to[1]!.bytes, Buffer.concat([three, two, one]))
@@ -227,8 +230,13 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       a.region.bytes.set(pattern(100))
       const bytes = new Uint8Array(1000)
       const region = yield* MemoryRegion.register(b.on, bytes.subarray(10, 990), { access: allAccess })
-      yield* a.send({ opcode: "rdmaWrite", flags: ["signaled"], sgList: [a.part(0, 100)], remote: remoteOf(region, 1) })
-      assert.deepStrictEqual(yield* a.told(1), ["0 success"])
+      yield* a.postSend({
+        opcode: "rdmaWrite",
+        flags: ["signaled"],
+        sgList: [a.part(0, 100)],
+        remote: remoteOf(region, 1)
+      })
+      yield* assertTaken(a.sends, ["0 success"])
       assertBytes(bytes.subarray(10, 112), Buffer.concat([Buffer.of(0), pattern(100), Buffer.of(0)]))
     }))
 }

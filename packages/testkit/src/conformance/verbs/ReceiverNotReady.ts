@@ -9,19 +9,10 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
-import {
-  assertQuiet,
-  assertTaken,
-  end,
-  piece,
-  postReceives,
-  postSends,
-  put,
-  remoteOf,
-  textIn,
-  trafficSuite,
-  within
-} from "../../internal/conformanceTraffic.ts"
+import { put, textIn } from "../../internal/conformanceBytes.ts"
+import { assertQuiet, assertTaken, within } from "../../internal/conformanceCompletions.ts"
+import { dataPathSuite, end } from "../../internal/conformanceDataPath.ts"
+import { postReceives, postSends } from "../../internal/conformanceRequests.ts"
 import { stateOf } from "../../internal/conformanceVerbs.ts"
 import type * as VerbsLane from "../VerbsLane.ts"
 
@@ -32,11 +23,11 @@ import type * as VerbsLane from "../VerbsLane.ts"
  * @since 0.1.0
  */
 export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void => {
-  const { connected, connectedOn, domain, it, portNum } = trafficSuite(lane)
+  const { connected, domain, it, portNum } = dataPathSuite(lane)
 
   it("without a retry a message without a receive ends with rnrRetryExcErr, and the sender is in ERR", () =>
     Effect.gen(function*() {
-      const { a, b } = yield* connected({ rnrRetry: 0, minRnrTimer: 1 })
+      const { a, b } = yield* connected.rc({ path: { rnrRetry: 0, minRnrTimer: 1 } })
       yield* postSends(a, 1n)
       yield* assertTaken(a.sends, ["1 rnrRetryExcErr"])
       assert.strictEqual(yield* stateOf(a.queuePair), "err")
@@ -46,14 +37,14 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
 
   it("what is behind it is flushed", () =>
     Effect.gen(function*() {
-      const { a } = yield* connected({ rnrRetry: 1, minRnrTimer: 1 })
+      const { a } = yield* connected.rc({ path: { rnrRetry: 1, minRnrTimer: 1 } })
       yield* postSends(a, 1n, 2n, 3n)
       yield* assertTaken(a.sends, ["1 rnrRetryExcErr", "2 wrFlushErr", "3 wrFlushErr"])
     }))
 
   it("what was sent before it stays sent", () =>
     Effect.gen(function*() {
-      const { a, b } = yield* connected({ rnrRetry: 1, minRnrTimer: 1 })
+      const { a, b } = yield* connected.rc({ path: { rnrRetry: 1, minRnrTimer: 1 } })
       yield* postReceives(b, 1n, 2n)
       yield* postSends(a, 3n, 4n, 5n)
       yield* assertTaken(a.sends, ["3 success", "4 success", "5 rnrRetryExcErr"])
@@ -63,10 +54,8 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
   it("a receive that comes between the retries takes the message", () =>
     Effect.gen(function*() {
       // 6 times 41 ms.
-      const { a, b } = yield* connected({ rnrRetry: 6, minRnrTimer: 24 })
-      yield* QueuePair.postSend(a.queuePair, [
-        { opcode: "send", wrId: 1n, flags: ["signaled"], sgList: [put(a, "retried")] }
-      ])
+      const { a, b } = yield* connected.rc({ path: { rnrRetry: 6, minRnrTimer: 24 } })
+      yield* a.postSend({ opcode: "send", wrId: 1n, flags: ["signaled"], sgList: [put(a, "retried")] })
       yield* Effect.sleep("20 millis")
       yield* postReceives(b, 2n)
       yield* assertTaken(a.sends, ["1 success"])
@@ -76,16 +65,13 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
 
   it("with 7 retries the sender waits as long as it takes, and the messages keep their order", () =>
     Effect.gen(function*() {
-      const { a, b } = yield* connected({ rnrRetry: 7, minRnrTimer: 1 })
-      yield* QueuePair.postSend(
-        a.queuePair,
-        [1, 2, 3].map((number) => ({
-          opcode: "sendWithImm",
-          immData: number,
-          wrId: BigInt(number),
-          flags: ["signaled"]
-        }))
-      )
+      const { a, b } = yield* connected.rc({ path: { rnrRetry: 7, minRnrTimer: 1 } })
+      yield* a.postSend(...[1, 2, 3].map((number) => ({
+        opcode: "sendWithImm",
+        immData: number,
+        wrId: BigInt(number),
+        flags: ["signaled"]
+      } as const)))
       for (const number of [1, 2, 3]) {
         yield* assertQuiet(a.sends, b.receives)
         yield* postReceives(b, 0n)
@@ -97,11 +83,11 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
 
   it("a write with immediate data waits for a receive, and a plain one does not", () =>
     Effect.gen(function*() {
-      const { a, b } = yield* connected({ minRnrTimer: 1 })
-      const write = { sgList: [put(a, "written")], remote: remoteOf(b), flags: ["signaled"] } as const
-      yield* QueuePair.postSend(a.queuePair, [{ ...write, opcode: "rdmaWrite", wrId: 1n }])
+      const { a, b } = yield* connected.rc({ path: { minRnrTimer: 1 } })
+      const write = { sgList: [put(a, "written")], remote: b.remote(), flags: ["signaled"] } as const
+      yield* a.postSend({ ...write, opcode: "rdmaWrite", wrId: 1n })
       yield* assertTaken(a.sends, ["1 success"])
-      yield* QueuePair.postSend(a.queuePair, [{ ...write, opcode: "rdmaWriteWithImm", immData: 5, wrId: 2n }])
+      yield* a.postSend({ ...write, opcode: "rdmaWriteWithImm", immData: 5, wrId: 2n })
       yield* assertQuiet(a.sends, b.receives)
       yield* postReceives(b, 3n)
       yield* assertTaken(a.sends, ["2 success"])
@@ -110,16 +96,14 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
 
   it("a write with immediate data ends with rnrRetryExcErr too", () =>
     Effect.gen(function*() {
-      const { a, b } = yield* connected({ rnrRetry: 0, minRnrTimer: 1 })
-      yield* QueuePair.postSend(a.queuePair, [
-        { opcode: "rdmaWriteWithImm", immData: 5, wrId: 1n, remote: remoteOf(b), sgList: [put(a, "x")] }
-      ])
+      const { a, b } = yield* connected.rc({ path: { rnrRetry: 0, minRnrTimer: 1 } })
+      yield* a.postSend({ opcode: "rdmaWriteWithImm", immData: 5, wrId: 1n, remote: b.remote(), sgList: [put(a, "x")] })
       yield* assertTaken(a.sends, ["1 rnrRetryExcErr"])
     }))
 
   it("an awaited send says that the receiver was not ready", () =>
     Effect.gen(function*() {
-      const { a } = yield* connected({ rnrRetry: 0, minRnrTimer: 1 })
+      const { a } = yield* connected.rc({ path: { rnrRetry: 0, minRnrTimer: 1 } })
       const error = yield* within("the end of the send", Effect.flip(QueuePair.send(a.queuePair, { wrId: 8n })))
       if (error._tag !== "WorkCompletionError") return assert.fail(error.message)
       assert.deepStrictEqual([error.status, error.wrId, error.qpNum], ["rnrRetryExcErr", 8n, a.queuePair.qpNum])
@@ -128,7 +112,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
 
   it("a sender that waits is flushed by ERR, and its message never arrives", () =>
     Effect.gen(function*() {
-      const { a, b } = yield* connected({ minRnrTimer: 1 })
+      const { a, b } = yield* connected.rc({ path: { minRnrTimer: 1 } })
       yield* postSends(a, 1n)
       yield* assertQuiet(a.sends)
       yield* QueuePair.toErr(a.queuePair)
@@ -141,7 +125,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
     Effect.gen(function*() {
       const on = yield* domain
       yield* Effect.scoped(Effect.gen(function*() {
-        const { a } = yield* connectedOn(on, "rc", { minRnrTimer: 1 })
+        const { a } = yield* connected.rc({ on, path: { minRnrTimer: 1 } })
         yield* postSends(a, 1n, 2n)
         yield* Effect.sleep("10 millis")
       }))
@@ -200,7 +184,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
     Effect.gen(function*() {
       const on = yield* domain
       const stays = yield* end(on, "rc")
-      const remote = remoteOf(stays)
+      const remote = stays.remote()
       const gone = yield* Effect.scoped(end(on, "rc"))
       const requests = [
         { opcode: "rdmaWrite", remote },
@@ -211,7 +195,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
         const a = yield* end(on, "rc")
         const local = yield* QueuePair.endpoint(a.queuePair, { portNum })
         yield* QueuePair.connect(a.queuePair, local, { ...local, qpNum: gone.queuePair.qpNum }, quick)
-        yield* QueuePair.postSend(a.queuePair, [{ ...request, wrId: 1n, sgList: [piece(a)] }])
+        yield* a.postSend({ ...request, wrId: 1n, sgList: [a.part()] })
         yield* assertTaken(a.sends, ["1 retryExcErr"])
       }
     }))
@@ -222,7 +206,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       const [a, gone] = [yield* end(on, "rc"), yield* Effect.scoped(end(on, "rc"))]
       const local = yield* QueuePair.endpoint(a.queuePair, { portNum })
       yield* QueuePair.connect(a.queuePair, local, { ...local, qpNum: gone.queuePair.qpNum }, quick)
-      const fiber = yield* Effect.forkChild(Effect.flip(QueuePair.send(a.queuePair, { sgList: [piece(a)] })))
+      const fiber = yield* Effect.forkChild(Effect.flip(QueuePair.send(a.queuePair, { sgList: [a.part()] })))
       const error = yield* within("the end of the send", Fiber.join(fiber))
       assert.strictEqual(error._tag === "WorkCompletionError" ? error.status : error.message, "retryExcErr")
     }))

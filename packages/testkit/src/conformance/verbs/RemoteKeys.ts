@@ -7,15 +7,10 @@ import * as MemoryRegion from "@effect-rdma/verbs/MemoryRegion"
 import * as QueuePair from "@effect-rdma/verbs/QueuePair"
 import { assert } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import {
-  allAccess,
-  assertBytes,
-  connectedSuite,
-  pattern,
-  remoteOf,
-  remoteOpcodes,
-  requestOf
-} from "../../internal/conformanceConnected.ts"
+import { assertBytes, pattern } from "../../internal/conformanceBytes.ts"
+import { assertTaken } from "../../internal/conformanceCompletions.ts"
+import { allAccess, dataPathSuite } from "../../internal/conformanceDataPath.ts"
+import { remoteOf, remoteOpcodes, requestOf } from "../../internal/conformanceRequests.ts"
 import type * as VerbsLane from "../VerbsLane.ts"
 
 /**
@@ -25,15 +20,15 @@ import type * as VerbsLane from "../VerbsLane.ts"
  * @since 0.1.0
  */
 export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void => {
-  const { connect, connected, it } = connectedSuite(lane)
+  const { connect, connected, it } = dataPathSuite(lane)
 
   for (const opcode of remoteOpcodes) {
     /** A request that must not find what it names. */
     const isRefused = (remoteFrom: (region: MemoryRegion.MemoryRegion) => ReturnType<typeof remoteOf>) =>
       Effect.gen(function*() {
         const { a, b } = yield* connected.rc()
-        yield* a.send(requestOf(opcode, a.part(), remoteFrom(b.region)))
-        assert.deepStrictEqual(yield* a.told(1), ["1 remAccessErr"])
+        yield* a.postSend(requestOf(opcode, a.part(), remoteFrom(b.region)))
+        yield* assertTaken(a.sends, ["1 remAccessErr"])
         assertBytes(b.region.bytes, new Uint8Array(4096))
       })
 
@@ -51,8 +46,8 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       Effect.gen(function*() {
         const { a, b } = yield* connected.rc()
         for (const offset of [0, 4088]) {
-          yield* a.send(requestOf(opcode, a.part(), b.remote(offset)))
-          assert.deepStrictEqual(yield* a.told(1), ["1 success"])
+          yield* a.postSend(requestOf(opcode, a.part(), b.remote(offset)))
+          yield* assertTaken(a.sends, ["1 success"])
         }
       }))
 
@@ -64,8 +59,8 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
         const remote = yield* Effect.scoped(Effect.map(register, (region) => remoteOf(region)))
         // The same memory, under another key.
         yield* register
-        yield* a.send(requestOf(opcode, a.part(), remote))
-        assert.deepStrictEqual(yield* a.told(1), ["1 remAccessErr"])
+        yield* a.postSend(requestOf(opcode, a.part(), remote))
+        yield* assertTaken(a.sends, ["1 remAccessErr"])
         assertBytes(bytes, new Uint8Array(64))
       }))
   }
@@ -75,14 +70,14 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       Effect.gen(function*() {
         const { a, b } = yield* connected.rc()
         a.region.bytes.set(pattern(4096))
-        yield* a.send({
+        yield* a.postSend({
           opcode: "rdmaWrite",
           wrId: 1n,
           flags: ["signaled"],
           sgList: [a.part(0, length)],
           remote: b.remote(offset)
         })
-        assert.deepStrictEqual(yield* a.told(1), ["1 remAccessErr"])
+        yield* assertTaken(a.sends, ["1 remAccessErr"])
         assertBytes(b.region.bytes, new Uint8Array(4096))
       }))
   }
@@ -91,34 +86,34 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
     Effect.gen(function*() {
       const { a, b } = yield* connected.rc()
       const other = yield* MemoryRegion.alloc(b.on, { length: 4096, access: allAccess })
-      yield* a.send({
+      yield* a.postSend({
         opcode: "rdmaWrite",
         wrId: 1n,
         flags: ["signaled"],
         sgList: [a.part()],
         remote: { rkey: b.region.rkey, remoteAddr: other.address }
       })
-      assert.deepStrictEqual(yield* a.told(1), ["1 remAccessErr"])
+      yield* assertTaken(a.sends, ["1 remAccessErr"])
     }))
 
   it("a region of one byte has that byte", () =>
     Effect.gen(function*() {
       const { a, b } = yield* connected.rc({ b: { length: 1 } })
       const write = (length: number) =>
-        a.send({ opcode: "rdmaWrite", flags: ["signaled"], sgList: [a.part(0, length)], remote: b.remote() })
+        a.postSend({ opcode: "rdmaWrite", flags: ["signaled"], sgList: [a.part(0, length)], remote: b.remote() })
       a.region.bytes[0] = 7
       yield* write(1)
-      assert.deepStrictEqual(yield* a.told(1), ["0 success"])
+      yield* assertTaken(a.sends, ["0 success"])
       assert.deepStrictEqual(Array.from(b.region.bytes), [7])
       yield* write(2)
-      assert.deepStrictEqual(yield* a.told(1), ["0 remAccessErr"])
+      yield* assertTaken(a.sends, ["0 remAccessErr"])
     }))
 
   it("a write with immediate data by a key that is none is remAccessErr", () =>
     Effect.gen(function*() {
       const { a, b } = yield* connected.rc()
-      yield* b.receive({ sgList: [] })
-      yield* a.send({
+      yield* b.postRecv({ sgList: [] })
+      yield* a.postSend({
         opcode: "rdmaWriteWithImm",
         wrId: 1n,
         flags: ["signaled"],
@@ -126,23 +121,21 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
         sgList: [a.part()],
         remote: { ...b.remote(), rkey: (b.region.rkey + 0x7f) >>> 0 }
       })
-      assert.deepStrictEqual(yield* a.told(1), ["1 remAccessErr"])
+      yield* assertTaken(a.sends, ["1 remAccessErr"])
     }))
 
   it("a refused request that did not ask for a completion has one, and all that came after it are flushed", () =>
     Effect.gen(function*() {
       const { a, b } = yield* connected.rc()
       const bad = { rkey: (b.region.rkey + 0x7f) >>> 0, remoteAddr: b.region.address }
-      yield* a.receive({ wrId: 9n, sgList: [a.part()] })
-      yield* a.send(
+      yield* a.postRecv({ wrId: 9n, sgList: [a.part()] })
+      yield* a.postSend(
         requestOf("rdmaWrite", a.part(), bad, []),
         { opcode: "rdmaWrite", wrId: 2n, sgList: [a.part()], remote: b.remote() },
         { opcode: "send", wrId: 3n, flags: ["signaled"] }
       )
-      assert.deepStrictEqual(
-        (yield* a.told(4)).toSorted(),
-        ["1 remAccessErr", "2 wrFlushErr", "3 wrFlushErr", "9 wrFlushErr"]
-      )
+      yield* assertTaken(a.sends, ["1 remAccessErr", "2 wrFlushErr", "3 wrFlushErr"])
+      yield* assertTaken(a.receives, ["9 wrFlushErr"])
       assertBytes(b.region.bytes, new Uint8Array(4096))
     }))
 
@@ -150,22 +143,22 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
     Effect.gen(function*() {
       const { a, b } = yield* connected.rc()
       a.region.bytes.set(pattern(8))
-      yield* a.send(
+      yield* a.postSend(
         { opcode: "rdmaWrite", wrId: 0n, flags: ["signaled"], sgList: [a.part()], remote: b.remote(8) },
         requestOf("rdmaRead", a.part(8), b.remote(4096))
       )
-      assert.deepStrictEqual(yield* a.told(2), ["0 success", "1 remAccessErr"])
+      yield* assertTaken(a.sends, ["0 success", "1 remAccessErr"])
       assertBytes(b.region.bytes.subarray(8, 16), pattern(8))
     }))
 
   it("the connection works again after both ends went through RESET", () =>
     Effect.gen(function*() {
       const { a, b } = yield* connected.rc()
-      yield* a.send(requestOf("rdmaRead", a.part(), b.remote(4096)))
-      assert.deepStrictEqual(yield* a.told(1), ["1 remAccessErr"])
+      yield* a.postSend(requestOf("rdmaRead", a.part(), b.remote(4096)))
+      yield* assertTaken(a.sends, ["1 remAccessErr"])
       for (const { queuePair } of [a, b]) yield* QueuePair.toReset(queuePair)
       yield* connect(a, b)
-      yield* a.send(requestOf("rdmaRead", a.part(), b.remote(0)))
-      assert.deepStrictEqual(yield* a.told(1), ["1 success"])
+      yield* a.postSend(requestOf("rdmaRead", a.part(), b.remote(0)))
+      yield* assertTaken(a.sends, ["1 success"])
     }))
 }

@@ -8,15 +8,9 @@ import * as SharedReceiveQueue from "@effect-rdma/verbs/SharedReceiveQueue"
 import { assert } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { assertReason } from "../../internal/conformance.ts"
-import {
-  assertNoEvent,
-  assertTaken,
-  nextEvent,
-  put,
-  room,
-  take,
-  trafficSuite
-} from "../../internal/conformanceTraffic.ts"
+import { put } from "../../internal/conformanceBytes.ts"
+import { assertNoEvent, assertTaken, nextEvent, take } from "../../internal/conformanceCompletions.ts"
+import { dataPathSuite } from "../../internal/conformanceDataPath.ts"
 import type * as VerbsLane from "../VerbsLane.ts"
 
 /**
@@ -26,12 +20,12 @@ import type * as VerbsLane from "../VerbsLane.ts"
  * @since 0.1.0
  */
 export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void => {
-  const { has, it, onOneQueue } = trafficSuite(lane)
+  const { has, it, onOneQueue } = dataPathSuite(lane)
 
   it("a receive is not posted to a queue pair that has a shared queue: EINVAL", () =>
     Effect.gen(function*() {
       const { first: { b }, receive } = yield* onOneQueue(1)
-      assertReason(yield* Effect.flip(QueuePair.postRecv(b.queuePair, [receive(1n)])), "ibv_post_recv", "EINVAL")
+      assertReason(yield* Effect.flip(b.postRecv(receive(1n))), "ibv_post_recv", "EINVAL")
     }))
 
   it("more receives than it has room for are ENOMEM, none is posted, and completions that are polled give room", () =>
@@ -53,7 +47,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
   it("more pieces than it was made for are EINVAL", () =>
     Effect.gen(function*() {
       const { first: { b }, srq } = yield* onOneQueue(1)
-      const sgList = Array.from({ length: srq.maxSge + 1 }, () => room(b))
+      const sgList = Array.from({ length: srq.maxSge + 1 }, () => b.part())
       const error = yield* Effect.flip(SharedReceiveQueue.postRecv(srq, [{ sgList }]))
       assertReason(error, "ibv_post_srq_recv", "EINVAL")
     }))
@@ -83,7 +77,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
   it("fewer receives than the limit are told once, and the limit is 0 then", () =>
     Effect.gen(function*() {
       const { first: { a, b }, receive, srq } = yield* onOneQueue(1)
-      const { context } = b.domain
+      const { context } = b.on
       yield* SharedReceiveQueue.postRecv(srq, [1n, 2n, 3n, 4n, 5n].map((wrId) => receive(wrId)))
       yield* SharedReceiveQueue.modify(srq, { srqLimit: 3 })
       yield* Effect.forEach([1, 2], () => QueuePair.send(a.queuePair, {}))

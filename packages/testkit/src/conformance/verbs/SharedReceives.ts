@@ -10,21 +10,17 @@ import * as QueuePair from "@effect-rdma/verbs/QueuePair"
 import * as SharedReceiveQueue from "@effect-rdma/verbs/SharedReceiveQueue"
 import { assert } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import { put, textIn } from "../../internal/conformanceBytes.ts"
 import {
-  addressed,
   assertQuiet,
   assertTaken,
   nextEvent,
   outcomes,
-  put,
-  remoteOf,
-  room,
   take,
   takeOne,
-  textIn,
-  trafficSuite,
   within
-} from "../../internal/conformanceTraffic.ts"
+} from "../../internal/conformanceCompletions.ts"
+import { addressed, dataPathSuite } from "../../internal/conformanceDataPath.ts"
 import { stateOf } from "../../internal/conformanceVerbs.ts"
 import type * as VerbsLane from "../VerbsLane.ts"
 
@@ -35,7 +31,7 @@ import type * as VerbsLane from "../VerbsLane.ts"
  * @since 0.1.0
  */
 export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void => {
-  const { connectedOn, datagramsOn, domain, has, headerBytes, it, itWhere, onOneQueue, open } = trafficSuite(lane)
+  const { connected, datagramsOn, domain, has, headerBytes, it, itWhere, onOneQueue, open } = dataPathSuite(lane)
 
   it("messages of many queue pairs take the receives in their order, and each receiver is told of its own", () =>
     Effect.gen(function*() {
@@ -72,7 +68,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       const { pairs, receive, srq } = yield* onOneQueue(2)
       yield* SharedReceiveQueue.postRecv(srq, [receive(10n), receive(11n)])
       for (const [index, { a, b }] of pairs.entries()) {
-        const request = { sgList: [put(a, "written")], remote: remoteOf(b) }
+        const request = { sgList: [put(a, "written")], remote: b.remote() }
         yield* QueuePair.rdmaWrite(a.queuePair, request)
         yield* QueuePair.rdmaWrite(a.queuePair, { ...request, immData: 70 + index })
         const received = yield* takeOne(b.receives)
@@ -89,7 +85,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
   it("a message is scattered over the pieces of its receive", () =>
     Effect.gen(function*() {
       const { first: { a, b }, srq } = yield* onOneQueue(1)
-      yield* SharedReceiveQueue.postRecv(srq, [{ sgList: [room(b, 0, 3), room(b, 100, 64)] }])
+      yield* SharedReceiveQueue.postRecv(srq, [{ sgList: [b.part(0, 3), b.part(100, 64)] }])
       yield* QueuePair.send(a.queuePair, { sgList: [put(a, "one two")] })
       assert.strictEqual((yield* takeOne(b.receives)).byteLen, 7)
       assert.strictEqual(textIn(b, 3) + textIn(b, 4, 100), "one two")
@@ -106,7 +102,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
         srq,
         [0, 1].map((index) => ({
           wrId: BigInt(index),
-          sgList: [room(receivers[0], 100 * index, 100)]
+          sgList: [receivers[0].part(100 * index, 100)]
         }))
       )
       for (const [index, receiver] of receivers.entries()) {
@@ -120,9 +116,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
   it("without a receive the sender waits, and one that is posted later takes the message", () =>
     Effect.gen(function*() {
       const { first: { a, b }, receive, srq, textOf } = yield* onOneQueue(1)
-      yield* QueuePair.postSend(a.queuePair, [
-        { opcode: "send", wrId: 1n, flags: ["signaled"], sgList: [put(a, "patient")] }
-      ])
+      yield* a.postSend({ opcode: "send", wrId: 1n, flags: ["signaled"], sgList: [put(a, "patient")] })
       yield* assertQuiet(a.sends, b.receives)
       yield* SharedReceiveQueue.postRecv(srq, [receive(2n)])
       yield* assertTaken(b.receives, ["2 success"])
@@ -133,7 +127,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
   it("without a receive a sender with a limit ends with rnrRetryExcErr", () =>
     Effect.gen(function*() {
       const { first: { a, b } } = yield* onOneQueue(1, 4, { rnrRetry: 1, minRnrTimer: 1 })
-      yield* QueuePair.postSend(a.queuePair, [{ opcode: "send", wrId: 1n }])
+      yield* a.postSend({ opcode: "send", wrId: 1n })
       yield* assertTaken(a.sends, ["1 rnrRetryExcErr"])
       assert.strictEqual(yield* stateOf(a.queuePair), "err")
       assert.strictEqual(yield* stateOf(b.queuePair), "rts")
@@ -154,10 +148,10 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
     Effect.gen(function*() {
       const on = yield* domain
       const srq = yield* SharedReceiveQueue.make(on, { maxWr: 4 })
-      const { a, b } = yield* connectedOn(on, "rc", { b: { srq } })
-      yield* SharedReceiveQueue.postRecv(srq, [1n, 2n].map((wrId) => ({ wrId, sgList: [room(b, 0, 64)] })))
+      const { a, b } = yield* connected.rc({ on, b: { srq } })
+      yield* SharedReceiveQueue.postRecv(srq, [1n, 2n].map((wrId) => ({ wrId, sgList: [b.part(0, 64)] })))
       yield* Effect.scoped(Effect.gen(function*() {
-        const other = yield* connectedOn(on, "rc", { b: { srq } })
+        const other = yield* connected.rc({ on, b: { srq } })
         yield* QueuePair.send(other.a.queuePair, {})
         yield* assertTaken(other.b.receives, ["1 success"])
       }))
@@ -171,7 +165,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       Effect.gen(function*() {
         const { first: { b } } = yield* onOneQueue(1)
         yield* QueuePair.toErr(b.queuePair)
-        assert.strictEqual(yield* nextEvent(b.domain.context, b.queuePair), "qpLastWqeReached")
+        assert.strictEqual(yield* nextEvent(b.on.context, b.queuePair), "qpLastWqeReached")
       })
   )
 
@@ -185,11 +179,9 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
           length: 4096,
           access: ["localWrite"]
         })
-        const { a, b } = yield* connectedOn(own, "rc", { b: { srq } })
+        const { a, b } = yield* connected.rc({ on: own, b: { srq } })
         yield* SharedReceiveQueue.postRecv(srq, [{ wrId: 1n, sgList: [{ region }] }])
-        yield* QueuePair.postSend(a.queuePair, [
-          { opcode: "send", wrId: 2n, flags: ["signaled"], sgList: [put(a, "across")] }
-        ])
+        yield* a.postSend({ opcode: "send", wrId: 2n, flags: ["signaled"], sgList: [put(a, "across")] })
         const { receiver, sender } = isRight ? { receiver: "success", sender: "success" } : lane.statuses.receiveKey
         yield* assertTaken(a.sends, [`2 ${sender}`])
         yield* assertTaken(b.receives, [`1 ${receiver}`])
@@ -203,7 +195,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       const { pairs: [broken, well], receive, srq } = yield* onOneQueue(2)
       if (broken === undefined || well === undefined) return assert.fail()
       yield* SharedReceiveQueue.postRecv(srq, [receive(1n, 4), receive(2n)])
-      yield* QueuePair.postSend(broken.a.queuePair, [{ opcode: "send", wrId: 3n, sgList: [put(broken.a, "too long")] }])
+      yield* broken.a.postSend({ opcode: "send", wrId: 3n, sgList: [put(broken.a, "too long")] })
       const ends = lane.statuses.shortReceive
       yield* assertTaken(broken.a.sends, [`3 ${ends.sender}`])
       yield* assertTaken(broken.b.receives, [`1 ${ends.receiver}`])

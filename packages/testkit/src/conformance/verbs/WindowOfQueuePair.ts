@@ -8,16 +8,10 @@ import * as MemoryWindow from "@effect-rdma/verbs/MemoryWindow"
 import { assert } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { assertReason, namesOf, recorded } from "../../internal/conformance.ts"
-import {
-  assertBytes,
-  bindOf,
-  connectedSuite,
-  remoteAccess,
-  remoteOpcodes,
-  requestOf,
-  rightFor,
-  wordAt
-} from "../../internal/conformanceConnected.ts"
+import { assertBytes, wordAt } from "../../internal/conformanceBytes.ts"
+import { assertTaken, takeOne } from "../../internal/conformanceCompletions.ts"
+import { dataPathSuite, remoteAccess } from "../../internal/conformanceDataPath.ts"
+import { bindOf, remoteOpcodes, requestOf, rightFor } from "../../internal/conformanceRequests.ts"
 import { stateOf } from "../../internal/conformanceVerbs.ts"
 import type * as VerbsLane from "../VerbsLane.ts"
 
@@ -28,7 +22,7 @@ import type * as VerbsLane from "../VerbsLane.ts"
  * @since 0.1.0
  */
 export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void => {
-  const { connected, domain, has, it, itWhere, twoDomains, windowed } = connectedSuite(lane)
+  const { connected, domain, has, it, itWhere, twoDomains, windowed } = dataPathSuite(lane)
 
   for (const opcode of remoteOpcodes) {
     const right = rightFor[opcode]
@@ -37,25 +31,25 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       Effect.gen(function*() {
         const { a, at } = yield* windowed([right])
         for (const offset of [1024, 2040]) {
-          yield* a.send(requestOf(opcode, a.part(), at(offset)))
-          assert.deepStrictEqual(yield* a.told(1), ["1 success"])
+          yield* a.postSend(requestOf(opcode, a.part(), at(offset)))
+          yield* assertTaken(a.sends, ["1 success"])
         }
       }))
 
     it(`${opcode} by a window of type 2 without ${right} is remAccessErr`, () =>
       Effect.gen(function*() {
         const { a, at, b } = yield* windowed(remoteAccess.filter((one) => one !== right))
-        yield* a.send(requestOf(opcode, a.part(), at(1024)))
-        assert.deepStrictEqual(yield* a.told(1), ["1 remAccessErr"])
+        yield* a.postSend(requestOf(opcode, a.part(), at(1024)))
+        yield* assertTaken(a.sends, ["1 remAccessErr"])
         assertBytes(b.region.bytes, new Uint8Array(4096))
       }))
 
     it(`${opcode} through another queue pair than the one that bound the window is remAccessErr`, () =>
       Effect.gen(function*() {
         const { at, b } = yield* windowed()
-        const { a: other } = yield* connected.rc({ a: { on: b.on } })
-        yield* other.send(requestOf(opcode, other.part(), at(1024)))
-        assert.deepStrictEqual(yield* other.told(1), ["1 remAccessErr"])
+        const { a: other } = yield* connected.rc({ on: b.on })
+        yield* other.postSend(requestOf(opcode, other.part(), at(1024)))
+        yield* assertTaken(other.sends, ["1 remAccessErr"])
       }))
   }
 
@@ -64,16 +58,16 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
     () =>
       Effect.gen(function*() {
         const { a, at } = yield* windowed()
-        yield* a.send(requestOf("rdmaRead", a.part(), at(2041)))
-        assert.deepStrictEqual(yield* a.told(1), ["1 remAccessErr"])
+        yield* a.postSend(requestOf("rdmaRead", a.part(), at(2041)))
+        yield* assertTaken(a.sends, ["1 remAccessErr"])
       })
   )
 
   it("a window can count from 0", () =>
     Effect.gen(function*() {
       const { a, b, window } = yield* windowed(["remoteAtomic", "zeroBased"])
-      yield* a.send(requestOf("atomicFetchAndAdd", a.part(), { rkey: window.rkey, remoteAddr: 8n }))
-      assert.deepStrictEqual(yield* a.told(1), ["1 success"])
+      yield* a.postSend(requestOf("atomicFetchAndAdd", a.part(), { rkey: window.rkey, remoteAddr: 8n }))
+      yield* assertTaken(a.sends, ["1 success"])
       assert.strictEqual(wordAt(b.region, 1032), 1n)
     }))
 
@@ -84,13 +78,13 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       const index = window.rkey >>> 8
       for (const low of [0xfe, 0xff, 0x00, 0x01]) {
         const rkey = ((index << 8) | low) >>> 0
-        yield* b.send({ ...bindOf(window, b, { access: remoteAccess }, rkey) })
-        assert.deepStrictEqual(yield* b.told(1), ["5 success"])
+        yield* b.postSend({ ...bindOf(window, b, { access: remoteAccess }, rkey) })
+        yield* assertTaken(b.sends, ["5 success"])
         assert.strictEqual(window.rkey, rkey)
-        yield* a.send(requestOf("atomicFetchAndAdd", a.part(), { ...b.remote(), rkey }))
-        assert.deepStrictEqual(yield* a.told(1), ["1 success"])
-        yield* b.send({ opcode: "localInv", wrId: 6n, flags: ["signaled"], invalidateRkey: rkey })
-        assert.deepInclude<object>(yield* b.succeeded, { wrId: 6n, opcode: "localInv" })
+        yield* a.postSend(requestOf("atomicFetchAndAdd", a.part(), { ...b.remote(), rkey }))
+        yield* assertTaken(a.sends, ["1 success"])
+        yield* b.postSend({ opcode: "localInv", wrId: 6n, flags: ["signaled"], invalidateRkey: rkey })
+        assert.deepInclude<object>(yield* takeOne(b.sends), { wrId: 6n, opcode: "localInv" })
       }
       assert.strictEqual(wordAt(b.region), 4n)
     }))
@@ -101,10 +95,10 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       for (const offset of [0, 2048]) {
         const window = yield* MemoryWindow.alloc(b.on, 2)
         const rkey = ((window.rkey & ~0xff) | 0x42) >>> 0
-        yield* b.send(bindOf(window, b, { offset, length: 2048, access: remoteAccess }, rkey))
-        assert.deepStrictEqual(yield* b.told(1), ["5 success"])
-        yield* a.send(requestOf("atomicFetchAndAdd", a.part(), { ...b.remote(offset), rkey }))
-        assert.deepStrictEqual(yield* a.told(1), ["1 success"])
+        yield* b.postSend(bindOf(window, b, { offset, length: 2048, access: remoteAccess }, rkey))
+        yield* assertTaken(b.sends, ["5 success"])
+        yield* a.postSend(requestOf("atomicFetchAndAdd", a.part(), { ...b.remote(offset), rkey }))
+        yield* assertTaken(a.sends, ["1 success"])
       }
       assert.deepStrictEqual([wordAt(b.region), wordAt(b.region, 2048)], [1n, 1n])
     }))
@@ -112,12 +106,12 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
   it("a window that is bound is not bound again: mwBindErr, and the queue pair is in ERR", () =>
     Effect.gen(function*() {
       const { b, window } = yield* windowed()
-      yield* b.send({ ...bindOf(window, b, { access: remoteAccess }), flags: [] }, {
+      yield* b.postSend({ ...bindOf(window, b, { access: remoteAccess }), flags: [] }, {
         opcode: "localInv",
         wrId: 6n,
         invalidateRkey: window.rkey
       })
-      assert.deepStrictEqual(yield* b.told(2), ["5 mwBindErr", "6 wrFlushErr"])
+      yield* assertTaken(b.sends, ["5 mwBindErr", "6 wrFlushErr"])
       assert.strictEqual(yield* stateOf(b.queuePair), "err")
     }))
 
@@ -125,24 +119,24 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
     Effect.gen(function*() {
       const { b } = yield* connected.rc()
       const window = yield* MemoryWindow.alloc(b.on, 2)
-      yield* b.send(bindOf(window, b, { length: 0, access: [] }))
-      assert.deepStrictEqual(yield* b.told(1), ["5 mwBindErr"])
+      yield* b.postSend(bindOf(window, b, { length: 0, access: [] }))
+      yield* assertTaken(b.sends, ["5 mwBindErr"])
     }))
 
   it("a window of another domain than the queue pair's is mwBindErr", () =>
     Effect.gen(function*() {
       const [on, other] = yield* twoDomains
-      const { b } = yield* connected.rc({ a: { on } })
+      const { b } = yield* connected.rc({ on })
       const window = yield* MemoryWindow.alloc(other, 2)
-      yield* b.send(bindOf(window, b, { access: remoteAccess }))
-      assert.deepStrictEqual(yield* b.told(1), ["5 mwBindErr"])
+      yield* b.postSend(bindOf(window, b, { access: remoteAccess }))
+      yield* assertTaken(b.sends, ["5 mwBindErr"])
     }))
 
   it("a window of type 1 is not bound by a request: EINVAL before any call", () =>
     Effect.gen(function*() {
       const { b } = yield* connected.rc()
       const window = yield* MemoryWindow.alloc(b.on, 1)
-      const error = yield* Effect.flip(b.send(bindOf(window, b, { access: remoteAccess })))
+      const error = yield* Effect.flip(b.postSend(bindOf(window, b, { access: remoteAccess })))
       assertReason(error, "ibv_post_send", "EINVAL")
     }))
 
@@ -151,9 +145,9 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       const on = yield* domain
       const window = yield* MemoryWindow.alloc(on, 2)
       yield* Effect.scoped(Effect.gen(function*() {
-        const { b } = yield* connected.rc({ a: { on } })
-        yield* b.send(bindOf(window, b, { access: remoteAccess }))
-        assert.deepStrictEqual(yield* b.told(1), ["5 success"])
+        const { b } = yield* connected.rc({ on })
+        yield* b.postSend(bindOf(window, b, { access: remoteAccess }))
+        yield* assertTaken(b.sends, ["5 success"])
       }))
       assert.isFalse(Resource.isLive(window))
       const names = namesOf(yield* calls)
@@ -169,11 +163,11 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       const { a, b } = yield* connected.rc()
       const rkey = yield* Effect.scoped(Effect.gen(function*() {
         const window = yield* MemoryWindow.alloc(b.on, 2)
-        yield* b.send(bindOf(window, b, { access: remoteAccess }))
-        assert.deepStrictEqual(yield* b.told(1), ["5 success"])
+        yield* b.postSend(bindOf(window, b, { access: remoteAccess }))
+        yield* assertTaken(b.sends, ["5 success"])
         return window.rkey
       }))
-      yield* a.send(requestOf("rdmaWrite", a.part(), { ...b.remote(), rkey }))
-      assert.deepStrictEqual(yield* a.told(1), ["1 remAccessErr"])
+      yield* a.postSend(requestOf("rdmaWrite", a.part(), { ...b.remote(), rkey }))
+      yield* assertTaken(a.sends, ["1 remAccessErr"])
     }))
 }

@@ -7,18 +7,10 @@ import * as MemoryWindow from "@effect-rdma/verbs/MemoryWindow"
 import * as QueuePair from "@effect-rdma/verbs/QueuePair"
 import { assert } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import {
-  allAccess,
-  assertBytes,
-  connectedSuite,
-  type End,
-  remoteAccess,
-  remoteOf,
-  remoteOpcodes,
-  requestOf,
-  rightFor,
-  wordAt
-} from "../../internal/conformanceConnected.ts"
+import { assertBytes, wordAt } from "../../internal/conformanceBytes.ts"
+import { assertQuiet, assertTaken, takeOne } from "../../internal/conformanceCompletions.ts"
+import { allAccess, dataPathSuite, type End, remoteAccess } from "../../internal/conformanceDataPath.ts"
+import { remoteOpcodes, requestOf, rightFor } from "../../internal/conformanceRequests.ts"
 import type * as VerbsLane from "../VerbsLane.ts"
 
 /**
@@ -28,7 +20,7 @@ import type * as VerbsLane from "../VerbsLane.ts"
  * @since 0.1.0
  */
 export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void => {
-  const { connected, has, it, itWhere, twoDomains } = connectedSuite(lane)
+  const { connected, has, it, itWhere, twoDomains } = dataPathSuite(lane)
 
   /** Two ends, and a window of `b` on bytes 1024 to 2048 of its region. */
   const opened = (access: Rights = remoteAccess, regionAccess = allAccess) =>
@@ -51,28 +43,28 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       Effect.gen(function*() {
         const { a, at } = yield* opened([right], ["localWrite", "mwBind"])
         for (const offset of [1024, 2040]) {
-          yield* a.send(requestOf(opcode, a.part(), at(offset)))
-          assert.deepStrictEqual(yield* a.told(1), ["1 success"])
+          yield* a.postSend(requestOf(opcode, a.part(), at(offset)))
+          yield* assertTaken(a.sends, ["1 success"])
         }
       }))
 
     it(`${opcode} by a window without ${right} is remAccessErr, though their region grants it`, () =>
       Effect.gen(function*() {
         const { a, at, b } = yield* opened(remoteAccess.filter((one) => one !== right))
-        yield* a.send(requestOf(opcode, a.part(), at(1024)))
-        assert.deepStrictEqual(yield* a.told(1), ["1 remAccessErr"])
+        yield* a.postSend(requestOf(opcode, a.part(), at(1024)))
+        yield* assertTaken(a.sends, ["1 remAccessErr"])
         assertBytes(b.region.bytes, new Uint8Array(4096))
       }))
 
     it(`${opcode} by a window of another domain of the peer is remAccessErr`, () =>
       Effect.gen(function*() {
         const [on, other] = yield* twoDomains
-        const { a } = yield* connected.rc({ a: { on } })
+        const { a } = yield* connected.rc({ on })
         const { b: owner } = yield* connected.rc({ b: { on: other } })
         const window = yield* MemoryWindow.alloc(other, 1)
         yield* bound(window, owner, { access: remoteAccess })
-        yield* a.send(requestOf(opcode, a.part(), { ...owner.remote(), rkey: window.rkey }))
-        assert.deepStrictEqual(yield* a.told(1), ["1 remAccessErr"])
+        yield* a.postSend(requestOf(opcode, a.part(), { ...owner.remote(), rkey: window.rkey }))
+        yield* assertTaken(a.sends, ["1 remAccessErr"])
       }))
   }
 
@@ -82,8 +74,8 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       () =>
         Effect.gen(function*() {
           const { a, at, b } = yield* opened()
-          yield* a.send(requestOf("atomicFetchAndAdd", a.part(), at(offset)))
-          assert.deepStrictEqual(yield* a.told(1), ["1 remAccessErr"])
+          yield* a.postSend(requestOf("atomicFetchAndAdd", a.part(), at(offset)))
+          yield* assertTaken(a.sends, ["1 remAccessErr"])
           assertBytes(b.region.bytes, new Uint8Array(4096))
         })
     )
@@ -93,8 +85,8 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
     it(`what lies ${where} the region of a window is remAccessErr`, () =>
       Effect.gen(function*() {
         const { a, at } = yield* opened()
-        yield* a.send(requestOf("atomicFetchAndAdd", a.part(), at(offset)))
-        assert.deepStrictEqual(yield* a.told(1), ["1 remAccessErr"])
+        yield* a.postSend(requestOf("atomicFetchAndAdd", a.part(), at(offset)))
+        yield* assertTaken(a.sends, ["1 remAccessErr"])
       }))
   }
 
@@ -102,16 +94,16 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
     Effect.gen(function*() {
       const { a, b } = yield* connected.rc()
       const { rkey } = yield* MemoryWindow.alloc(b.on, 1)
-      yield* a.send(requestOf("rdmaRead", a.part(), { ...b.remote(), rkey }))
-      assert.deepStrictEqual(yield* a.told(1), ["1 remAccessErr"])
+      yield* a.postSend(requestOf("rdmaRead", a.part(), { ...b.remote(), rkey }))
+      yield* assertTaken(a.sends, ["1 remAccessErr"])
     }))
 
   it("a window that was unbound is remAccessErr", () =>
     Effect.gen(function*() {
       const { a, at, b, window } = yield* opened()
       yield* bound(window, b, { length: 0, access: [] })
-      yield* a.send(requestOf("rdmaRead", a.part(), at(1024)))
-      assert.deepStrictEqual(yield* a.told(1), ["1 remAccessErr"])
+      yield* a.postSend(requestOf("rdmaRead", a.part(), at(1024)))
+      yield* assertTaken(a.sends, ["1 remAccessErr"])
     }))
 
   it("the key before a bind is remAccessErr after it", () =>
@@ -119,10 +111,10 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       const { a, at, b, window } = yield* opened()
       const old = at(1024)
       yield* bound(window, b, { offset: 1024, length: 1024, access: remoteAccess })
-      yield* a.send(requestOf("rdmaRead", a.part(), at(1024)))
-      assert.deepStrictEqual(yield* a.told(1), ["1 success"])
-      yield* a.send(requestOf("rdmaRead", a.part(), old))
-      assert.deepStrictEqual(yield* a.told(1), ["1 remAccessErr"])
+      yield* a.postSend(requestOf("rdmaRead", a.part(), at(1024)))
+      yield* assertTaken(a.sends, ["1 success"])
+      yield* a.postSend(requestOf("rdmaRead", a.part(), old))
+      yield* assertTaken(a.sends, ["1 remAccessErr"])
     }))
 
   it("a window that is gone is remAccessErr, and its region is as open as before", () =>
@@ -133,10 +125,10 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
         yield* bound(window, b, { access: remoteAccess })
         return window.rkey
       }))
-      yield* a.send(requestOf("atomicFetchAndAdd", a.part(), b.remote()))
-      assert.deepStrictEqual(yield* a.told(1), ["1 success"])
-      yield* a.send(requestOf("atomicFetchAndAdd", a.part(), { ...b.remote(), rkey }))
-      assert.deepStrictEqual(yield* a.told(1), ["1 remAccessErr"])
+      yield* a.postSend(requestOf("atomicFetchAndAdd", a.part(), b.remote()))
+      yield* assertTaken(a.sends, ["1 success"])
+      yield* a.postSend(requestOf("atomicFetchAndAdd", a.part(), { ...b.remote(), rkey }))
+      yield* assertTaken(a.sends, ["1 remAccessErr"])
       assert.strictEqual(wordAt(b.region), 1n)
     }))
 
@@ -145,18 +137,18 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       const { a, b } = yield* connected.rc()
       const window = yield* MemoryWindow.alloc(b.on, 1)
       yield* Effect.scoped(Effect.gen(function*() {
-        const other = (yield* connected.rc({ a: { on: b.on } })).a
+        const other = (yield* connected.rc({ on: b.on })).a
         yield* MemoryWindow.bind(window, other.queuePair, {
           region: b.region,
           access: remoteAccess,
           flags: ["signaled"]
         })
-        assert.deepStrictEqual(yield* other.told(1), ["0 success"])
-        yield* a.send(requestOf("atomicFetchAndAdd", a.part(), { ...b.remote(), rkey: window.rkey }))
-        assert.deepStrictEqual(yield* a.told(1), ["1 success"])
+        yield* assertTaken(other.sends, ["0 success"])
+        yield* a.postSend(requestOf("atomicFetchAndAdd", a.part(), { ...b.remote(), rkey: window.rkey }))
+        yield* assertTaken(a.sends, ["1 success"])
       }))
-      yield* a.send(requestOf("atomicFetchAndAdd", a.part(), { ...b.remote(), rkey: window.rkey }))
-      assert.deepStrictEqual(yield* a.told(1), ["1 success"])
+      yield* a.postSend(requestOf("atomicFetchAndAdd", a.part(), { ...b.remote(), rkey: window.rkey }))
+      yield* assertTaken(a.sends, ["1 success"])
       assert.strictEqual(wordAt(b.region), 2n)
     }))
 
@@ -166,8 +158,8 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       const other = yield* MemoryWindow.alloc(b.on, 1)
       yield* bound(other, b, { access: remoteAccess })
       yield* bound(window, b, { length: 0, access: [] })
-      yield* a.send(requestOf("rdmaRead", a.part(), { ...at(0), rkey: other.rkey }))
-      assert.deepStrictEqual(yield* a.told(1), ["1 success"])
+      yield* a.postSend(requestOf("rdmaRead", a.part(), { ...at(0), rkey: other.rkey }))
+      yield* assertTaken(a.sends, ["1 success"])
     }))
 
   it("a bind that does not ask for it has no completion", () =>
@@ -175,9 +167,9 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       const { a, b } = yield* connected.rc()
       const window = yield* MemoryWindow.alloc(b.on, 1)
       yield* MemoryWindow.bind(window, b.queuePair, { region: b.region, access: ["remoteRead"] })
-      yield* b.silent
-      yield* a.send(requestOf("rdmaRead", a.part(), { ...b.remote(), rkey: window.rkey }))
-      assert.deepStrictEqual(yield* a.told(1), ["1 success"])
+      yield* assertQuiet(b.sends, b.receives)
+      yield* a.postSend(requestOf("rdmaRead", a.part(), { ...b.remote(), rkey: window.rkey }))
+      yield* assertTaken(a.sends, ["1 success"])
     }))
 
   it("a bind completes as bindMw, before what was posted behind it", () =>
@@ -186,9 +178,9 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       const window = yield* MemoryWindow.alloc(b.on, 1)
       const bind = { region: b.region, access: ["remoteRead"], wrId: 5n, flags: ["signaled"] } as const
       yield* MemoryWindow.bind(window, b.queuePair, bind)
-      yield* b.send({ ...requestOf("rdmaRead", b.part(), a.remote()), wrId: 6n })
-      assert.deepInclude<object>(yield* b.succeeded, { wrId: 5n, opcode: "bindMw" })
-      assert.deepStrictEqual(yield* b.told(1), ["6 success"])
+      yield* b.postSend({ ...requestOf("rdmaRead", b.part(), a.remote()), wrId: 6n })
+      assert.deepInclude<object>(yield* takeOne(b.sends), { wrId: 5n, opcode: "bindMw" })
+      yield* assertTaken(b.sends, ["6 success"])
     }))
 
   it("a bind in ERR is flushed", () =>
@@ -197,7 +189,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       const window = yield* MemoryWindow.alloc(b.on, 1)
       yield* QueuePair.toErr(b.queuePair)
       yield* MemoryWindow.bind(window, b.queuePair, { region: b.region, access: ["remoteRead"], wrId: 5n })
-      assert.deepStrictEqual(yield* b.told(1), ["5 wrFlushErr"])
+      yield* assertTaken(b.sends, ["5 wrFlushErr"])
     }))
 
   it("every right that a region can give is given by a window on it", () =>
@@ -215,8 +207,8 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       for (const access of rights) {
         yield* bound(window, b, { access })
         for (const opcode of remoteOpcodes.filter((opcode) => access.includes(rightFor[opcode]))) {
-          yield* a.send(requestOf(opcode, a.part(), { ...remoteOf(b.region), rkey: window.rkey }))
-          assert.deepStrictEqual(yield* a.told(1), ["1 success"])
+          yield* a.postSend(requestOf(opcode, a.part(), { ...b.remote(), rkey: window.rkey }))
+          yield* assertTaken(a.sends, ["1 success"])
         }
       }
     }))
@@ -231,10 +223,10 @@ type Rights = MemoryWindow.BindOptions["access"]
 /** Binds a window to the region of an end, or unbinds it, and waits until it is. */
 const bound = (
   window: MemoryWindow.MemoryWindow,
-  { queuePair, region, told }: End<"rc">,
+  { queuePair, region, sends }: End<"rc">,
   part: Omit<MemoryWindow.BindOptions, "region" | "flags">
 ) =>
   Effect.gen(function*() {
     yield* MemoryWindow.bind(window, queuePair, { region, flags: ["signaled"], ...part })
-    assert.deepStrictEqual(yield* told(1), ["0 success"])
+    yield* assertTaken(sends, ["0 success"])
   })

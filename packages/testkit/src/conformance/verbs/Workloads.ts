@@ -13,25 +13,10 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Random from "effect/Random"
 import * as Scope from "effect/Scope"
-import {
-  addressed,
-  assertQuiet,
-  assertTaken,
-  type End,
-  end,
-  half,
-  piece,
-  postReceives,
-  postSends,
-  put,
-  remoteOf,
-  room,
-  take,
-  takeOne,
-  textIn,
-  trafficSuite,
-  within
-} from "../../internal/conformanceTraffic.ts"
+import { put, textIn, wordAt } from "../../internal/conformanceBytes.ts"
+import { assertQuiet, assertTaken, take, takeOne, within } from "../../internal/conformanceCompletions.ts"
+import { addressed, dataPathSuite, type End, end } from "../../internal/conformanceDataPath.ts"
+import { postReceives, postSends } from "../../internal/conformanceRequests.ts"
 import { stateOf } from "../../internal/conformanceVerbs.ts"
 import type * as VerbsLane from "../VerbsLane.ts"
 
@@ -42,27 +27,27 @@ import type * as VerbsLane from "../VerbsLane.ts"
  * @since 0.1.0
  */
 export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void => {
-  const { connect, connected, connectedOn, datagramsOn, domain, has, it, itWhere } = trafficSuite(lane)
+  const { connect, connected, datagramsOn, domain, has, headerBytes, it, itWhere } = dataPathSuite(lane)
 
   const all = { concurrency: "unbounded", discard: true } as const
 
   it("writes without a pause: as many under way as there is room for, until all are done", () =>
     Effect.gen(function*() {
-      const { a, b } = yield* connected()
+      const { a, b } = yield* connected.rc()
       const total = 400
       const write = (wrId: number) => ({
         opcode: "rdmaWrite",
         wrId: BigInt(wrId),
         flags: ["signaled"],
-        sgList: [piece(a, wrId % 64, 32)],
-        remote: remoteOf(b, wrId % 64)
+        sgList: [a.part(wrId % 64, 32)],
+        remote: b.remote(wrId % 64)
       } as const)
       let posted = 16
-      yield* QueuePair.postSend(a.queuePair, Array.from({ length: posted }, (_, wrId) => write(wrId)))
+      yield* a.postSend(...Array.from({ length: posted }, (_, wrId) => write(wrId)))
       for (let done = 0; done < total;) {
         for (const completion of yield* within(`write ${done}`, CompletionQueue.next(a.sends))) {
           assert.deepStrictEqual([completion.status, completion.wrId], ["success", BigInt(done++)])
-          if (posted < total) yield* QueuePair.postSend(a.queuePair, [write(posted++)])
+          if (posted < total) yield* a.postSend(write(posted++))
         }
       }
       yield* assertQuiet(a.sends)
@@ -70,38 +55,38 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
 
   it("every kind of request in turn, and what each did is there", () =>
     Effect.gen(function*() {
-      const { a, b } = yield* connected()
+      const { a, b } = yield* connected.rc()
       for (let round = 0; round < 15; round++) {
         const text = `round ${round}`
-        yield* QueuePair.postRecv(b.queuePair, [{ sgList: [room(b, 0, 64)] }])
+        yield* b.postRecv({ sgList: [b.part(0, 64)] })
         yield* within("the send", QueuePair.send(a.queuePair, { sgList: [put(a, text)] }))
         yield* takeOne(b.receives)
         assert.strictEqual(textIn(b, text.length), text)
-        const write = { sgList: [put(a, text)], remote: remoteOf(b, 100) }
+        const write = { sgList: [put(a, text)], remote: b.remote(100) }
         yield* within("the write", QueuePair.rdmaWrite(a.queuePair, write))
-        const read = { sgList: [room(a, 200, text.length)], remote: remoteOf(b, 100) }
+        const read = { sgList: [a.part(200, text.length)], remote: b.remote(100) }
         yield* within("the read", QueuePair.rdmaRead(a.queuePair, read))
         assert.strictEqual(textIn(a, text.length, 200), text)
-        const add = { sgList: [room(a, 300, 8)], remote: remoteOf(b, 400), add: 3n }
+        const add = { sgList: [a.part(300, 8)], remote: b.remote(400), add: 3n }
         yield* within("the addition", QueuePair.atomicFetchAndAdd(a.queuePair, add))
-        assert.strictEqual(numberIn(a, 300), BigInt(4 * round))
+        assert.strictEqual(wordAt(a.region, 300), BigInt(4 * round))
         const swap = { ...add, compare: BigInt(4 * round + 3), swap: BigInt(4 * round + 4) }
         yield* within("the swap", QueuePair.atomicCmpAndSwp(a.queuePair, swap))
-        assert.strictEqual(numberIn(a, 300), BigInt(4 * round + 3))
+        assert.strictEqual(wordAt(a.region, 300), BigInt(4 * round + 3))
       }
-      assert.strictEqual(numberIn(b, 400), 60n)
+      assert.strictEqual(wordAt(b.region, 400), 60n)
     }))
 
   it("twenty connections at once, each with fifty writes", () =>
     Effect.gen(function*() {
       const on = yield* domain
       const sends = yield* CompletionQueue.make(on.context, { cqe: 512 })
-      const pairs = yield* Effect.forEach(Array.from({ length: 20 }), () => connectedOn(on, "rc", { a: { sends } }))
+      const pairs = yield* Effect.forEach(Array.from({ length: 20 }), () => connected.rc({ on, a: { sends } }))
       yield* within(
         "a thousand writes",
         Effect.forEach(pairs, ({ a, b }) =>
           Effect.forEach(Array.from({ length: 50 }), (_, index) =>
-            QueuePair.rdmaWrite(a.queuePair, { sgList: [piece(a, index, 32)], remote: remoteOf(b, index) }), {
+            QueuePair.rdmaWrite(a.queuePair, { sgList: [a.part(index, 32)], remote: b.remote(index) }), {
             concurrency: 4,
             discard: true
           }), all)
@@ -114,8 +99,8 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       const on = yield* domain
       yield* Effect.forEach(Array.from({ length: 12 }), (_, fiber) =>
         Effect.scoped(Effect.gen(function*() {
-          const { a, b } = yield* connectedOn(on, "rc")
-          yield* QueuePair.postRecv(b.queuePair, [{ sgList: [room(b, 0, 64)] }])
+          const { a, b } = yield* connected.rc({ on })
+          yield* b.postRecv({ sgList: [b.part(0, 64)] })
           yield* within("the send", QueuePair.send(a.queuePair, { sgList: [put(a, `fiber ${fiber}`)] }))
           const { byteLen } = yield* takeOne(b.receives)
           assert.strictEqual(textIn(b, byteLen), `fiber ${fiber}`)
@@ -124,12 +109,9 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
 
   it("many fibers send on one connection, and the messages arrive whole", () =>
     Effect.gen(function*() {
-      const { a, b } = yield* connected()
+      const { a, b } = yield* connected.rc()
       const texts = Array.from({ length: 16 }, (_, fiber) => `message of fiber ${fiber}`)
-      yield* QueuePair.postRecv(
-        b.queuePair,
-        texts.map((_, slot) => ({ wrId: BigInt(slot), sgList: [room(b, 64 * slot, 64)] }))
-      )
+      yield* b.postRecv(...texts.map((_, slot) => ({ wrId: BigInt(slot), sgList: [b.part(64 * slot, 64)] })))
       yield* Effect.forEach(texts, (text, slot) => {
         const message = put(a, text, 64 * slot)
         return within(text, QueuePair.send(a.queuePair, { sgList: [message] }))
@@ -145,14 +127,14 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
   it("connections of both kinds and datagrams at the same time", () =>
     Effect.gen(function*() {
       const on = yield* domain
-      const [reliable, unreliable] = [yield* connectedOn(on, "rc"), yield* connectedOn(on, "uc")]
+      const [reliable, unreliable] = [yield* connected.rc({ on }), yield* connected.uc({ on })]
       const datagrams = { a: yield* datagramsOn(on), b: yield* datagramsOn(on) }
       const to = addressed(yield* AddressHandle.make(on, lane.loop), datagrams.b)
       const rounds = Array.from({ length: 10 })
       const exchange = ({ a, b }: { readonly a: End; readonly b: End }, offset: number, extra: { to?: typeof to }) =>
         Effect.forEach(rounds, (_, round) =>
           Effect.gen(function*() {
-            yield* QueuePair.postRecv(b.queuePair, [{ wrId: BigInt(round), sgList: [room(b, 0, 100)] }])
+            yield* b.postRecv({ wrId: BigInt(round), sgList: [b.part(0, 100)] })
             const request = { sgList: [put(a, `round ${round}`)], ...extra }
             yield* within("the send", QueuePair.send(a.queuePair, request))
             yield* assertTaken(b.receives, [`${round} success`])
@@ -167,25 +149,25 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
       Effect.gen(function*() {
         const parent = yield* ParentDomain.alloc(yield* domain)
         const srq = yield* SharedReceiveQueue.make(parent, { maxWr: 4 })
-        const { a, b } = yield* connectedOn(parent, "rc", { b: { srq } })
-        yield* SharedReceiveQueue.postRecv(srq, [{ sgList: [room(b, 0, 64)] }])
+        const { a, b } = yield* connected.rc({ on: parent, b: { srq } })
+        yield* SharedReceiveQueue.postRecv(srq, [{ sgList: [b.part(0, 64)] }])
         yield* within("the send", QueuePair.send(a.queuePair, { sgList: [put(a, "connected")] }))
         yield* takeOne(b.receives)
         assert.strictEqual(textIn(b, 9), "connected")
         const [sender, receiver] = [yield* datagramsOn(parent), yield* datagramsOn(parent)]
         const to = addressed(yield* AddressHandle.make(parent, lane.loop), receiver)
-        yield* QueuePair.postRecv(receiver.queuePair, [{ sgList: [room(receiver, 0, 64)] }])
+        yield* receiver.postRecv({ sgList: [receiver.part(0, 64)] })
         yield* within("the datagram", QueuePair.send(sender.queuePair, { to, sgList: [put(sender, "datagram")] }))
         yield* takeOne(receiver.receives)
-        assert.strictEqual(textIn(receiver, 8, 40), "datagram")
+        assert.strictEqual(textIn(receiver, 8, headerBytes), "datagram")
       })
   )
 
   it("the additions of many at once lose none", () =>
     Effect.gen(function*() {
       const on = yield* domain
-      const { a: first, b: target } = yield* connectedOn(on, "rc")
-      const others = yield* Effect.forEach([0, 1, 2], () => connectedOn(on, "rc"))
+      const { a: first, b: target } = yield* connected.rc({ on })
+      const others = yield* Effect.forEach([0, 1, 2], () => connected.rc({ on }))
       yield* Effect.forEach(
         [first, ...others.map(({ a }) => a)],
         (self) =>
@@ -193,24 +175,24 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
             within(
               "an addition",
               QueuePair.atomicFetchAndAdd(self.queuePair, {
-                sgList: [room(self)],
-                remote: remoteOf(target, 64),
+                sgList: [self.part()],
+                remote: target.remote(64),
                 add: 1n
               })
             ), { discard: true }),
         all
       )
-      assert.strictEqual(numberIn(target, 64), 100n)
+      assert.strictEqual(wordAt(target.region, 64), 100n)
     }))
 
   it("a peer that is destroyed while it is written to hurts nobody else", () =>
     Effect.gen(function*() {
       const on = yield* domain
       const scope = yield* Scope.fork(yield* Effect.scope)
-      const well = yield* connectedOn(on, "rc")
-      const goes = yield* connectedOn(on, "rc", { timeout: 8, retryCnt: 1, b: {} }).pipe(Scope.provide(scope))
+      const well = yield* connected.rc({ on })
+      const goes = yield* connected.rc({ on, path: { timeout: 8, retryCnt: 1 } }).pipe(Scope.provide(scope))
       const write = ({ a, b }: typeof well) =>
-        within("a write", QueuePair.rdmaWrite(a.queuePair, { sgList: [piece(a)], remote: remoteOf(b) }))
+        within("a write", QueuePair.rdmaWrite(a.queuePair, { sgList: [a.part()], remote: b.remote() }))
       const [, exit] = yield* Effect.all([
         Effect.repeat(write(well), { times: 60 }),
         Effect.exit(Effect.forever(write(goes))),
@@ -231,7 +213,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
             if (live.length >= 5) return
             const scope = yield* Scope.fork(yield* Effect.scope)
             const isShared = yield* Random.nextBoolean
-            const pair = yield* connectedOn(on, "rc", isShared ? { b: { srq } } : {}).pipe(Scope.provide(scope))
+            const pair = yield* connected.rc({ on, b: isShared ? { srq } : {} }).pipe(Scope.provide(scope))
             live.push({ ...pair, scope })
           }),
           shrink: Effect.gen(function*() {
@@ -241,8 +223,8 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
           send: on1(live, ({ a, b }) =>
             Effect.gen(function*() {
               const isShared = b.queuePair.srq !== undefined
-              const receive = [{ wrId: 1n, sgList: [room(b, 0, 64)] }]
-              yield* isShared ? SharedReceiveQueue.postRecv(srq, receive) : QueuePair.postRecv(b.queuePair, receive)
+              const receive = [{ wrId: 1n, sgList: [b.part(0, 64)] }]
+              yield* isShared ? SharedReceiveQueue.postRecv(srq, receive) : b.postRecv(...receive)
               yield* within("a send", QueuePair.send(a.queuePair, { sgList: [put(a, "step")] }))
               yield* assertTaken(b.receives, ["1 success"])
             })),
@@ -252,9 +234,9 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
               a.region.bytes[0] = number
               yield* within(
                 "a write",
-                QueuePair.rdmaWrite(a.queuePair, { sgList: [piece(a, 0, 1)], remote: remoteOf(b, 99) })
+                QueuePair.rdmaWrite(a.queuePair, { sgList: [a.part(0, 1)], remote: b.remote(99) })
               )
-              assert.strictEqual(b.region.bytes[half + 99], number)
+              assert.strictEqual(b.region.bytes[99], number)
             })),
           again: on1(live, ({ a, b }) =>
             Effect.gen(function*() {
@@ -290,10 +272,6 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
 // -----------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------
-
-/** A word in the memory where messages arrive. */
-const numberIn = ({ region }: End, offset: number): bigint =>
-  new DataView(region.bytes.buffer, region.bytes.byteOffset).getBigUint64(half + offset, true)
 
 /** Does it to one of those that there are. */
 const on1 = <A, E, R>(live: ReadonlyArray<A>, run: (one: A) => Effect.Effect<void, E, R>) =>
