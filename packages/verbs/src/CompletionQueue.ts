@@ -410,6 +410,7 @@ const acquire = <Fields extends object>(
   Effect.suspend(() => {
     const cqContext = channel === undefined ? 0 : ++lastContext
     let cqe = 0
+    const completions = Completions.make()
     const made = Resource.make({
       kind: "CompletionQueue",
       pair,
@@ -432,9 +433,10 @@ const acquire = <Fields extends object>(
         const queue = channel?.events.queues.get(cqContext)
         if (queue !== undefined) channel?.events.pending.delete(queue)
         channel?.events.queues.delete(cqContext)
+        Completions.close(completions)
         return context.verbs.destroyCq(cq)
       },
-      fields: () => ({ ...fields, context, channel, cqe, completions: Completions.make() })
+      fields: () => ({ ...fields, context, channel, cqe, completions })
     })
     if (channel === undefined) return made
     return Effect.uninterruptible(Effect.tap(made, (queue) =>

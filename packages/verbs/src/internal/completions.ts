@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import type * as Pointer from "@effect-rdma/core/Pointer"
 import * as Resource from "@effect-rdma/core/Resource"
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
@@ -12,6 +13,7 @@ import type * as CompletionChannel from "../CompletionChannel.ts"
 import type * as CompletionQueue from "../CompletionQueue.ts"
 import type * as ExtendedCompletion from "../ExtendedCompletion.ts"
 import type * as DataPath from "../operations/DataPath.ts"
+import type * as QueuePair from "../QueuePair.ts"
 import type { VerbsError } from "../VerbsError.ts"
 import * as WaitStrategy from "../WaitStrategy.ts"
 import type * as WorkCompletion from "../WorkCompletion.ts"
@@ -127,9 +129,12 @@ export const leave = ({ completions }: CompletionQueue.CompletionQueue, tell: (e
 }
 
 /** Takes what the device has: what is awaited is handed over, the rest is kept for those who poll. */
-export const sweep = (self: CompletionQueue.CompletionQueue, dataPath: DataPath.DataPath): VerbsError | undefined => {
+export const sweep = (
+  self: CompletionQueue.CompletionQueue,
+  dataPath: DataPath.DataPath,
+  cq: Pointer.Pointer<"ibv_cq"> = Resource.raw(self)
+): VerbsError | undefined => {
   const { sleeping, taken } = self.completions
-  const cq = Resource.raw(self)
   // A device that is faster than this cannot keep the thread.
   for (let swept = 0; swept <= self.cqe; swept += atOnce) {
     const { completions, error } = dataPath.pollCq(cq, atOnce)
@@ -148,6 +153,26 @@ export const sweep = (self: CompletionQueue.CompletionQueue, dataPath: DataPath.
     if (completions.length < atOnce) break
   }
   return undefined
+}
+
+/**
+ * Takes what a queue pair on a shared receive queue has completed before it drops that: some providers take it out of the
+ * completion queue then, and its places in the shared queue would stay taken.
+ */
+export const beforeDrop = (
+  { context, recvCq, srq }: Pick<QueuePair.QueuePair, "context" | "recvCq" | "srq">,
+  cq: Pointer.Pointer<"ibv_cq"> | undefined
+): Effect.Effect<void> =>
+  recvCq === undefined || srq === undefined || cq === undefined
+    ? Effect.void
+    : Effect.ignore(withDataPath(context, (dataPath) => {
+      sweep(recvCq, dataPath, cq)
+      return Effect.void
+    }))
+
+/** Drops what nobody polled, which would count as undelivered for a shared receive queue that lives on. */
+export const close = ({ taken }: Completions): void => {
+  for (const { of } of taken.splice(0)) of.undelivered--
 }
 
 // -----------------------------------------------------------------------------
