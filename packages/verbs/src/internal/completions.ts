@@ -60,6 +60,23 @@ export const poll = (
   }
 }
 
+/** The oldest of what was taken and is for those who poll, for one who polls an extended queue. */
+export const shift = ({ taken }: Completions): ExtendedCompletion.ExtendedCompletion | undefined => {
+  const first = taken.shift()
+  if (first === undefined) return undefined
+  first.of.undelivered--
+  const { completion } = first
+  if (completion.status !== "success") return completion
+  const { hasGrh, immData, invalidatedRkey, pkeyIndex: _, ...rest } = completion
+  return {
+    ...rest,
+    wcFlags: (hasGrh ? withGrh : 0) | (immData === undefined ? 0 : withImm) |
+      (invalidatedRkey === undefined ? 0 : withInv),
+    ...(immData === undefined ? {} : { immData }),
+    ...(invalidatedRkey === undefined ? {} : { invalidatedRkey })
+  }
+}
+
 /** Handing completions over to those who await them: their fibers may go on at once, so it comes after all else. */
 export interface Deliveries {
   readonly awaited: Array<() => void>
@@ -181,6 +198,11 @@ export const close = ({ taken }: Completions): void => {
 
 const atOnce = 32
 
+/** `enum ibv_wc_flags`. */
+const withGrh = 1
+const withImm = 2
+const withInv = 8
+
 const notPolled = (cause: Cause.Cause<unknown>): VerbsError =>
   refused("ibv_poll_cq", "EIO", `The completion queue cannot be polled: ${Cause.pretty(cause)}`)
 
@@ -235,7 +257,7 @@ const plain = (
   const { byteLen = 0, dlidPathBits = 0, qpNum = 0, slid = 0, sl = 0, srcQp = 0, status, vendorErr, wrId } = completion
   if (status !== "success") return { wrId, status, vendorErr, qpNum }
   const { immData, invalidatedRkey, opcode = "unknown", wcFlags = 0 } = completion
-  const hasGrh = (wcFlags & 1) !== 0
+  const hasGrh = (wcFlags & withGrh) !== 0
   return {
     wrId,
     status,
