@@ -115,5 +115,29 @@ for (const device of devices) {
         yield* Fiber.join(lease)
         yield* Fiber.join(closing)
       })))
+
+    it.effect("what an awaited request took from an extended queue is there for its polls", () =>
+      run(Effect.gen(function*() {
+        const { a, b } = yield* connected(device)
+        const queue = yield* CompletionQueue.makeExtended(b.context, { cqe: 16, wcFlags: ["byteLen"] })
+        const pair = yield* QueuePair.make(b.domain, { qpType: "rc", sendCq: queue, recvCq: queue })
+        const self = { ...b, pair }
+        yield* toRtr(self, { host: "host-a", qpNum: a.pair.qpNum })
+        yield* toRts(self)
+        yield* QueuePair.toReset(a.pair)
+        yield* toRtr(a, { host: "host-b", qpNum: pair.qpNum })
+        yield* toRts(a)
+        yield* QueuePair.postRecv(pair, [{ wrId: 1n, sgList: [] }, { wrId: 2n, sgList: [] }])
+        yield* QueuePair.send(a.pair, { immData: 9 })
+        yield* QueuePair.send(a.pair, {})
+        yield* QueuePair.rdmaWrite(pair, { remote: a.remote() })
+        const seen: Array<unknown> = []
+        const poll = CompletionQueue.pollExtended(queue, ({ immData, wcFlags = 0, wrId }) => {
+          seen.push([wrId, immData, wcFlags & 2])
+          return false
+        })
+        assert.deepStrictEqual([yield* poll, yield* poll, yield* poll], [1, 1, 0])
+        assert.deepStrictEqual(seen, [[1n, 9, 2], [2n, undefined, 0]])
+      })))
   })
 }

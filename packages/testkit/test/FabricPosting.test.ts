@@ -1,8 +1,9 @@
 /** Requests of code without types: what C would not survive, and what says one thing first and another then. */
-import { CompletionQueue, QueuePair, type WorkRequest } from "@effect-rdma/verbs"
+import { Fabric } from "@effect-rdma/testkit"
+import { CompletionQueue, QueuePair, SharedReceiveQueue, type WorkRequest } from "@effect-rdma/verbs"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit } from "effect"
-import { connected, devices, run, side } from "./dataPath.ts"
+import { connected, devices, run, side, toRtr, toRts } from "./dataPath.ts"
 
 const untyped = (requests: unknown) => requests as ReadonlyArray<WorkRequest.SendRequest>
 
@@ -51,4 +52,31 @@ for (const device of devices) {
         assert.deepStrictEqual((yield* CompletionQueue.poll(a.queue)).map(({ wrId }) => wrId), [7n])
       })))
   })
+}
+
+for (const device of devices) {
+  it.effect(`the places of a shared receive queue outlive the queues that its messages completed in: ${device}`, () =>
+    run(Effect.gen(function*() {
+      const b = yield* side(device, { sharedReceives: 4 }).pipe(Effect.provide(Fabric.host("host-b")))
+      const srq = b.srq ?? assert.fail("no shared receive queue")
+      const connection = (end: "release" | "reset") =>
+        Effect.scoped(Effect.gen(function*() {
+          const a = yield* side(device)
+          const queue = yield* CompletionQueue.make(b.context, { cqe: 16 })
+          const pair = yield* QueuePair.make(b.domain, { qpType: "rc", sendCq: queue, recvCq: queue, srq })
+          const self = { ...b, pair }
+          yield* toRtr(a, { host: "host-b", qpNum: pair.qpNum })
+          yield* toRts(a)
+          yield* toRtr(self, { host: "host-a", qpNum: a.pair.qpNum })
+          yield* toRts(self)
+          yield* SharedReceiveQueue.postRecv(srq, [{ sgList: [] }])
+          // Nobody polls it.
+          yield* QueuePair.send(a.pair, {})
+          if (end === "reset") yield* QueuePair.toReset(pair)
+        }))
+      for (let count = 0; count <= srq.maxWr; count++) {
+        yield* connection("release")
+        yield* connection("reset")
+      }
+    })))
 }

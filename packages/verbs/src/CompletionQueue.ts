@@ -208,8 +208,9 @@ export const requestNotification = (
  * `ibv_create_cq_ex(3)`. Does not block. Each is copied out, and only then given to `each`, so no lock of the provider is
  * held meanwhile. `each` is a plain function: all is one step, and no interruption loses a completion. It returns `false`
  * to leave the rest in the queue; when it throws, the effect dies with what it threw. An empty queue gives 0, and one call
- * reads at most `cqe` completions, so that a device that is faster than `each` cannot keep the thread. Fails with `EINVAL`
- * for a queue that is not an extended one.
+ * reads at most `cqe` completions, so that a device that is faster than `each` cannot keep the thread. What was taken from
+ * the device on behalf of requests that are awaited on the same queue comes first, with what {@link poll} tells of it: none
+ * of the times and tags. Fails with `EINVAL` for a queue that is not an extended one.
  *
  * ```ts
  * import { CompletionQueue } from "@effect-rdma/verbs"
@@ -239,6 +240,13 @@ export const pollExtended = (
       if (wcFlags === undefined) return Effect.fail(notExtended())
       let left = self.cqe
       let count = 0
+      for (; left > 0; left--) {
+        const completion = Completions.shift(self.completions)
+        if (completion === undefined) break
+        count++
+        if (!each(completion)) return Effect.succeed(count)
+      }
+      if (left === 0) return Effect.succeed(count)
       const deliveries = Completions.makeDeliveries()
       const polled = self.context.verbs.startPoll(pointer, wcFlags, (completion) => {
         const isWanted = !Completions.isForPoller(completion, deliveries) || ++count > 0 && each(completion)
@@ -410,6 +418,7 @@ const acquire = <Fields extends object>(
   Effect.suspend(() => {
     const cqContext = channel === undefined ? 0 : ++lastContext
     let cqe = 0
+    const completions = Completions.make()
     const made = Resource.make({
       kind: "CompletionQueue",
       pair,
@@ -432,9 +441,10 @@ const acquire = <Fields extends object>(
         const queue = channel?.events.queues.get(cqContext)
         if (queue !== undefined) channel?.events.pending.delete(queue)
         channel?.events.queues.delete(cqContext)
+        Completions.close(completions)
         return context.verbs.destroyCq(cq)
       },
-      fields: () => ({ ...fields, context, channel, cqe, completions: Completions.make() })
+      fields: () => ({ ...fields, context, channel, cqe, completions })
     })
     if (channel === undefined) return made
     return Effect.uninterruptible(Effect.tap(made, (queue) =>

@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import type * as Pointer from "@effect-rdma/core/Pointer"
 import * as Resource from "@effect-rdma/core/Resource"
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
@@ -12,6 +13,7 @@ import type * as CompletionChannel from "../CompletionChannel.ts"
 import type * as CompletionQueue from "../CompletionQueue.ts"
 import type * as ExtendedCompletion from "../ExtendedCompletion.ts"
 import type * as DataPath from "../operations/DataPath.ts"
+import type * as QueuePair from "../QueuePair.ts"
 import type { VerbsError } from "../VerbsError.ts"
 import * as WaitStrategy from "../WaitStrategy.ts"
 import type * as WorkCompletion from "../WorkCompletion.ts"
@@ -55,6 +57,23 @@ export const poll = (
     const completions = forPoller(polled.completions, deliveries)
     deliver(deliveries)
     if (completions.length > 0 || polled.completions.length < max) return { completions, error: undefined }
+  }
+}
+
+/** The oldest of what was taken and is for those who poll, for one who polls an extended queue. */
+export const shift = ({ taken }: Completions): ExtendedCompletion.ExtendedCompletion | undefined => {
+  const first = taken.shift()
+  if (first === undefined) return undefined
+  first.of.undelivered--
+  const { completion } = first
+  if (completion.status !== "success") return completion
+  const { hasGrh, immData, invalidatedRkey, pkeyIndex: _, ...rest } = completion
+  return {
+    ...rest,
+    wcFlags: (hasGrh ? withGrh : 0) | (immData === undefined ? 0 : withImm) |
+      (invalidatedRkey === undefined ? 0 : withInv),
+    ...(immData === undefined ? {} : { immData }),
+    ...(invalidatedRkey === undefined ? {} : { invalidatedRkey })
   }
 }
 
@@ -127,9 +146,12 @@ export const leave = ({ completions }: CompletionQueue.CompletionQueue, tell: (e
 }
 
 /** Takes what the device has: what is awaited is handed over, the rest is kept for those who poll. */
-export const sweep = (self: CompletionQueue.CompletionQueue, dataPath: DataPath.DataPath): VerbsError | undefined => {
+export const sweep = (
+  self: CompletionQueue.CompletionQueue,
+  dataPath: DataPath.DataPath,
+  cq: Pointer.Pointer<"ibv_cq"> = Resource.raw(self)
+): VerbsError | undefined => {
   const { sleeping, taken } = self.completions
-  const cq = Resource.raw(self)
   // A device that is faster than this cannot keep the thread.
   for (let swept = 0; swept <= self.cqe; swept += atOnce) {
     const { completions, error } = dataPath.pollCq(cq, atOnce)
@@ -150,11 +172,36 @@ export const sweep = (self: CompletionQueue.CompletionQueue, dataPath: DataPath.
   return undefined
 }
 
+/**
+ * Takes what a queue pair on a shared receive queue has completed before it drops that: some providers take it out of the
+ * completion queue then, and its places in the shared queue would stay taken.
+ */
+export const beforeDrop = (
+  { context, recvCq, srq }: Pick<QueuePair.QueuePair, "context" | "recvCq" | "srq">,
+  cq: Pointer.Pointer<"ibv_cq"> | undefined
+): Effect.Effect<void> =>
+  recvCq === undefined || srq === undefined || cq === undefined
+    ? Effect.void
+    : Effect.ignore(withDataPath(context, (dataPath) => {
+      sweep(recvCq, dataPath, cq)
+      return Effect.void
+    }))
+
+/** Drops what nobody polled, which would count as undelivered for a shared receive queue that lives on. */
+export const close = ({ taken }: Completions): void => {
+  for (const { of } of taken.splice(0)) of.undelivered--
+}
+
 // -----------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------
 
 const atOnce = 32
+
+/** `enum ibv_wc_flags`. */
+const withGrh = 1
+const withImm = 2
+const withInv = 8
 
 const notPolled = (cause: Cause.Cause<unknown>): VerbsError =>
   refused("ibv_poll_cq", "EIO", `The completion queue cannot be polled: ${Cause.pretty(cause)}`)
@@ -210,7 +257,7 @@ const plain = (
   const { byteLen = 0, dlidPathBits = 0, qpNum = 0, slid = 0, sl = 0, srcQp = 0, status, vendorErr, wrId } = completion
   if (status !== "success") return { wrId, status, vendorErr, qpNum }
   const { immData, invalidatedRkey, opcode = "unknown", wcFlags = 0 } = completion
-  const hasGrh = (wcFlags & 1) !== 0
+  const hasGrh = (wcFlags & withGrh) !== 0
   return {
     wrId,
     status,
