@@ -139,5 +139,37 @@ for (const device of devices) {
         assert.deepStrictEqual([yield* poll, yield* poll, yield* poll], [1, 1, 0])
         assert.deepStrictEqual(seen, [[1n, 9, 2], [2n, undefined, 0]])
       })))
+
+    it.live("a message that goes through many queue pairs of one queue, each awaited, is not on one stack", () =>
+      run(Effect.gen(function*() {
+        const last = yield* side(device, { cqe: 1024 })
+        const hop = Effect.gen(function*() {
+          const make = QueuePair.make(last.domain, { qpType: "rc", sendCq: last.queue, recvCq: last.queue })
+          const [from, to] = [{ ...last, pair: yield* make }, { ...last, pair: yield* make }]
+          yield* toRtr(from, { host: "host-a", qpNum: to.pair.qpNum })
+          yield* toRtr(to, { host: "host-a", qpNum: from.pair.qpNum })
+          yield* toRts(from)
+          return { from: from.pair, to: to.pair }
+        })
+        const hops = yield* Effect.replicateEffect(hop, 100)
+        const depths: Array<number> = []
+        const depth = Effect.sync(() => {
+          const { stackTraceLimit } = Error
+          Error.stackTraceLimit = Infinity
+          depths.push((new Error("depth").stack ?? "").split("\n").length)
+          Error.stackTraceLimit = stackTraceLimit
+        })
+        const arriving = yield* Effect.forkChild(
+          Effect.forEach(hops, ({ to }, index) => {
+            const next = hops[index + 1]
+            const received = QueuePair.recv(to, { sgList: [] })
+            return Effect.andThen(received, next === undefined ? depth : QueuePair.send(next.from, {}))
+          }, { concurrency: "unbounded", discard: true }),
+          { startImmediately: true }
+        )
+        yield* QueuePair.send(hops[0]!.from, {})
+        yield* Fiber.join(arriving)
+        assert.isBelow(depths[0]!, 500)
+      })))
   })
 }
