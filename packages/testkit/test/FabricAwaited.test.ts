@@ -1,5 +1,6 @@
 /** Requests that are awaited, where many or hostile ones meet. */
 import { Resource } from "@effect-rdma/core"
+import { Faults } from "@effect-rdma/testkit"
 import { CompletionQueue, QueuePair, WaitStrategy } from "@effect-rdma/verbs"
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Exit, Fiber, Scope } from "effect"
@@ -170,6 +171,18 @@ for (const device of devices) {
         yield* QueuePair.send(hops[0]!.from, {})
         yield* Fiber.join(arriving)
         assert.isBelow(depths[0]!, 500)
+      })))
+
+    it.live("when nobody can poll any more, all who wait are told why", () =>
+      run(Effect.gen(function*() {
+        const injection = yield* Faults.start([{ call: "ibv_poll_cq", nth: 4, errno: "EIO" }])
+        yield* Faults.injectInto(injection)(Effect.gen(function*() {
+          const { a } = yield* connected(device, { pathA: { rnrRetry: 7 } })
+          const send = Effect.flip(QueuePair.send(a.pair, {}))
+          const errors = yield* Effect.all([send, send, send], { concurrency: "unbounded" })
+          for (const { message } of errors) assert.include(message, "ibv_poll_cq: EIO")
+          assert.strictEqual(yield* a.state, "reset")
+        }))
       })))
   })
 }

@@ -142,7 +142,8 @@ export const drive = (self: CompletionQueue.CompletionQueue): Effect.Effect<void
         completions.isDriven = false
         // When the queue was released nobody is left: its queue pairs went before it.
         const error = Option.getOrElse(Cause.findErrorOption(cause), () => notPolled(cause))
-        for (const tell of completions.needing) tell(error)
+        // Those who are there now: who is told may come back at once.
+        for (const tell of Array.from(completions.needing)) tell(error)
       }))))
   })
 
