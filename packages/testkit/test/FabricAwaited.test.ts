@@ -1,5 +1,6 @@
 /** Requests that are awaited, where many or hostile ones meet. */
 import { Resource } from "@effect-rdma/core"
+import { Faults } from "@effect-rdma/testkit"
 import { CompletionQueue, QueuePair, WaitStrategy } from "@effect-rdma/verbs"
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Exit, Fiber, Scope } from "effect"
@@ -138,6 +139,50 @@ for (const device of devices) {
         })
         assert.deepStrictEqual([yield* poll, yield* poll, yield* poll], [1, 1, 0])
         assert.deepStrictEqual(seen, [[1n, 9, 2], [2n, undefined, 0]])
+      })))
+
+    it.live("a message that goes through many queue pairs of one queue, each awaited, is not on one stack", () =>
+      run(Effect.gen(function*() {
+        const last = yield* side(device, { cqe: 1024 })
+        const hop = Effect.gen(function*() {
+          const make = QueuePair.make(last.domain, { qpType: "rc", sendCq: last.queue, recvCq: last.queue })
+          const [from, to] = [{ ...last, pair: yield* make }, { ...last, pair: yield* make }]
+          yield* toRtr(from, { host: "host-a", qpNum: to.pair.qpNum })
+          yield* toRtr(to, { host: "host-a", qpNum: from.pair.qpNum })
+          yield* toRts(from)
+          return { from: from.pair, to: to.pair }
+        })
+        const hops = yield* Effect.replicateEffect(hop, 100)
+        const depths: Array<number> = []
+        const depth = Effect.sync(() => {
+          const { stackTraceLimit } = Error
+          Error.stackTraceLimit = Infinity
+          depths.push((new Error("depth").stack ?? "").split("\n").length)
+          Error.stackTraceLimit = stackTraceLimit
+        })
+        const arriving = yield* Effect.forkChild(
+          Effect.forEach(hops, ({ to }, index) => {
+            const next = hops[index + 1]
+            const received = QueuePair.recv(to, { sgList: [] })
+            return Effect.andThen(received, next === undefined ? depth : QueuePair.send(next.from, {}))
+          }, { concurrency: "unbounded", discard: true }),
+          { startImmediately: true }
+        )
+        yield* QueuePair.send(hops[0]!.from, {})
+        yield* Fiber.join(arriving)
+        assert.isBelow(depths[0]!, 500)
+      })))
+
+    it.live("when nobody can poll any more, all who wait are told why", () =>
+      run(Effect.gen(function*() {
+        const injection = yield* Faults.start([{ call: "ibv_poll_cq", nth: 4, errno: "EIO" }])
+        yield* Faults.injectInto(injection)(Effect.gen(function*() {
+          const { a } = yield* connected(device, { pathA: { rnrRetry: 7 } })
+          const send = Effect.flip(QueuePair.send(a.pair, {}))
+          const errors = yield* Effect.all([send, send, send], { concurrency: "unbounded" })
+          for (const { message } of errors) assert.include(message, "ibv_poll_cq: EIO")
+          assert.strictEqual(yield* a.state, "reset")
+        }))
       })))
   })
 }

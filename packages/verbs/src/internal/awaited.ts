@@ -123,7 +123,8 @@ const whenPosted = (self: QueuePair.QueuePair, request: Request): Outcome =>
           }
           const failed = (error: VerbsError): void => {
             pending.failure = error
-            pending.wake()
+            // When all of them know: the first one resets the queue pair, which would be the reason of the others.
+            queueMicrotask(() => pending.wake())
           }
           for (const handle of request.handles()) {
             held.push(Resource.holdUnsafe(handle, () => {
@@ -133,7 +134,12 @@ const whenPosted = (self: QueuePair.QueuePair, request: Request): Outcome =>
           }
           const refusal = request.post(dataPath, {
             wrId: request.wrId,
-            ended: (completion) => pending.end(outcomeOf(self, name, completion))
+            ended: (completion) =>
+              pending.end(
+                completion === undefined && pending.failure !== undefined
+                  ? Effect.fail(pending.failure)
+                  : outcomeOf(self, name, completion)
+              )
           })
           if (refusal !== undefined) throw refusal
           // On quick devices it has ended by now.

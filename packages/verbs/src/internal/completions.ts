@@ -85,10 +85,17 @@ export interface Deliveries {
 
 export const makeDeliveries = (): Deliveries => ({ awaited: [], queues: new Set() })
 
-export const deliver = ({ awaited, queues }: Deliveries): void => {
+export const deliver = (deliveries: Deliveries): void => {
+  if (nested === mostNested) {
+    setImmediate(() => deliver(deliveries))
+    return
+  }
+  nested++
+  const { awaited, queues } = deliveries
   // First, lest those who go on now take the places of those who wait for them.
   for (const queue of queues) if (queue.waiting.size > 0) RequestQueue.tellWaiting(queue)
   for (const tell of awaited) tell()
+  nested--
 }
 
 /**
@@ -135,7 +142,8 @@ export const drive = (self: CompletionQueue.CompletionQueue): Effect.Effect<void
         completions.isDriven = false
         // When the queue was released nobody is left: its queue pairs went before it.
         const error = Option.getOrElse(Cause.findErrorOption(cause), () => notPolled(cause))
-        for (const tell of completions.needing) tell(error)
+        // Those who are there now: who is told may come back at once.
+        for (const tell of Array.from(completions.needing)) tell(error)
       }))))
   })
 
@@ -195,6 +203,10 @@ export const close = ({ taken }: Completions): void => {
 // -----------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------
+
+/** Who is told may post at once, and so end the wait of the next one: a long chain of them must not be on one stack. */
+let nested = 0
+const mostNested = 16
 
 const atOnce = 32
 
