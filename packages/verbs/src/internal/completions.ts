@@ -188,7 +188,7 @@ export const beforeDrop = (
   { context, recvCq, srq }: Pick<QueuePair.QueuePair, "context" | "recvCq" | "srq">,
   cq: Pointer.Pointer<"ibv_cq"> | undefined
 ): Effect.Effect<void> =>
-  recvCq === undefined || srq === undefined || cq === undefined
+  recvCq === undefined || srq === undefined || srq.receives.inFlight === 0 || cq === undefined
     ? Effect.void
     : Effect.ignore(withDataPath(context, (dataPath) => {
       sweep(recvCq, dataPath, cq)
