@@ -100,8 +100,8 @@ const requester = {
 }
 
 /**
- * RTR to RTS. An unanswered packet is sent again after 67 ms (14) up to 7 times, a receiver that is not ready is waited
- * for without end (7), and one read or atomic is under way at a time, unless asked for otherwise.
+ * RTR to RTS. An unanswered packet is sent again after 67 ms (14) up to 7 times (Soft-RoCE takes 7 for ever: 6 ends), a
+ * receiver that is not ready is waited for without end (7), and one read or atomic is under way at a time, unless asked for otherwise.
  *
  * @category schemas
  * @since 0.1.0
