@@ -112,14 +112,23 @@ export const until = <A>(
 ): Effect.Effect<A, VerbsError> =>
   withDataPath(self.context, (dataPath) =>
     look(dataPath) ??
-      Effect.flatMap(WaitStrategy.WaitStrategy, (strategy) => {
+      Effect.withFiber((fiber) => {
+        const strategy = fiber.getRef(WaitStrategy.WaitStrategy)
         switch (strategy._tag) {
           case "spin":
-            return spin(self, dataPath, look, Duration.toMillis(Duration.fromInputUnsafe(strategy.slice)))
+            return spin(
+              self,
+              dataPath,
+              look,
+              Duration.toMillis(Duration.fromInputUnsafe(strategy.slice)),
+              performance.now()
+            )
           case "turn":
-            return turn(self, dataPath, look)
+            return turn(self, dataPath, look, performance.now())
           case "channel":
-            return self.channel === undefined ? turn(self, dataPath, look) : sleep(self, self.channel, dataPath, look)
+            return self.channel === undefined
+              ? turn(self, dataPath, look, performance.now())
+              : sleep(self, self.channel, dataPath, look)
         }
       }))
 
@@ -290,47 +299,50 @@ const plain = (
 
 type Look<A> = (dataPath: DataPath.DataPath) => Effect.Effect<A, VerbsError> | undefined
 
+/** `asked` is when the device was asked last whether it is there: an empty queue does not tell that it is gone. */
 const turn = <A>(
   self: CompletionQueue.CompletionQueue,
   dataPath: DataPath.DataPath,
-  look: Look<A>
-): Effect.Effect<A, VerbsError> => lookAgain(self, Effect.andThen(Effect.yieldNow, Effect.sync(() => look(dataPath))))
+  look: Look<A>,
+  asked: number
+): Effect.Effect<A, VerbsError> =>
+  Effect.flatMap(
+    Effect.yieldNow,
+    () => look(dataPath) ?? afterAsking(self, asked, (asked) => turn(self, dataPath, look, asked))
+  )
 
+/** All in one step until something is found, or the slice is over. */
 const spin = <A>(
   self: CompletionQueue.CompletionQueue,
   dataPath: DataPath.DataPath,
   look: Look<A>,
-  millis: number
+  millis: number,
+  asked: number
 ): Effect.Effect<A, VerbsError> => {
-  const slice = Effect.sync(() => {
-    const end = performance.now() + millis
-    do {
-      // To ask for the time costs as much as a poll, and far more where the clock is a device.
-      for (let polls = 0; polls < 16; polls++) {
-        const found = look(dataPath)
-        if (found !== undefined) return found
-      }
-    } while (performance.now() < end)
-    return undefined
-  })
-  return lookAgain(self, Effect.tap(slice, (found) => found === undefined ? Effect.yieldNow : Effect.void))
+  const end = performance.now() + millis
+  do {
+    // To ask for the time costs as much as a poll, and far more where the clock is a device.
+    for (let polls = 0; polls < 16; polls++) {
+      const found = look(dataPath)
+      if (found !== undefined) return found
+    }
+  } while (performance.now() < end)
+  return Effect.flatMap(
+    Effect.yieldNow,
+    () => afterAsking(self, asked, (asked) => spin(self, dataPath, look, millis, asked))
+  )
 }
 
-/** Looks until something is found. An empty queue does not tell that its device is gone, so that is asked for at times. */
-const lookAgain = <A>(
+const afterAsking = <A>(
   self: CompletionQueue.CompletionQueue,
-  look: Effect.Effect<Effect.Effect<A, VerbsError> | undefined>
-): Effect.Effect<A, VerbsError> =>
-  Effect.suspend(() => {
-    let asked = performance.now()
-    const loop: Effect.Effect<A, VerbsError> = Effect.flatMap(look, (found) => {
-      if (found !== undefined) return found
-      if (performance.now() - asked < askMillis) return loop
-      asked = performance.now()
-      return Effect.andThen(Resource.use(self.context, self.context.verbs.queryDevice), loop)
-    })
-    return loop
-  })
+  asked: number,
+  goOn: (asked: number) => Effect.Effect<A, VerbsError>
+): Effect.Effect<A, VerbsError> => {
+  const now = performance.now()
+  return now - asked < askMillis
+    ? goOn(asked)
+    : Effect.flatMap(Resource.use(self.context, self.context.verbs.queryDevice), () => goOn(now))
+}
 
 const askMillis = 100
 
