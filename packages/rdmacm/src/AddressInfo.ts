@@ -3,94 +3,57 @@
  *
  * @since 0.1.0
  */
-import * as Enumeration from "@effect-rdma/core/Enumeration"
-import * as QueuePairType from "@effect-rdma/verbs/QueuePairType"
+import * as Ledger from "@effect-rdma/core/Ledger"
+import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import * as CmAddress from "./CmAddress.ts"
-import * as PortSpace from "./PortSpace.ts"
-
-const flags = Enumeration.make("AddressInfoFlag", [
-  ["passive", 1, "RAI_PASSIVE"],
-  ["numericHost", 2, "RAI_NUMERICHOST"],
-  ["noRoute", 4, "RAI_NOROUTE"],
-  ["family", 8, "RAI_FAMILY"]
-])
+import * as AddressInfoAttributes from "./AddressInfoAttributes.ts"
+import * as RdmaCm from "./RdmaCm.ts"
+import type { RdmaCmError } from "./RdmaCmError.ts"
 
 /**
- * `passive`: the address is to listen on. `numericHost`: the name is an address, and no server is asked. `noRoute`: no
- * route is looked up with it. `family`: the `family` of the hints holds.
+ * A name of a host, a service, and what kind of address is wanted. One of both must be there.
  *
  * @category schemas
  * @since 0.1.0
  */
-export const Flag = flags.schema
-
-/**
- * The type of {@link Flag}.
- *
- * @category models
- * @since 0.1.0
- */
-export type Flag = typeof Flag.Type
-
-/**
- * The bits of some flags in C.
- *
- * @category getters
- * @since 0.1.0
- */
-export const flagsToNative = (values: ReadonlyArray<Flag>): number =>
-  values.reduce((mask, flag) => mask | flags.toNative(flag), 0)
-
-/**
- * The flags of some bits in C.
- *
- * @category constructors
- * @since 0.1.0
- */
-export const flagsFromNative = (mask: number): ReadonlyArray<Flag> =>
-  flags.values.filter((flag) => (mask & flags.toNative(flag)) !== 0)
-
-/**
- * What kind of address is wanted: `struct rdma_addrinfo` as hints. What is left out may be anything.
- *
- * @category schemas
- * @since 0.1.0
- */
-export const Hints = Schema.Struct({
-  flags: Schema.optionalKey(Schema.Array(Flag)),
-  family: Schema.optionalKey(Schema.Literals(["ipv4", "ipv6", "ib"])),
-  portSpace: Schema.optionalKey(PortSpace.PortSpace),
-  qpType: Schema.optionalKey(QueuePairType.QueuePairType),
-  source: Schema.optionalKey(CmAddress.CmAddress),
-  destination: Schema.optionalKey(CmAddress.CmAddress)
+export const Query = Schema.Struct({
+  node: Schema.optionalKey(Schema.NonEmptyString),
+  service: Schema.optionalKey(Schema.NonEmptyString),
+  ...AddressInfoAttributes.Hints.fields
 })
 
 /**
- * The type of {@link Hints}.
+ * Every address of a name, and where an endpoint would be for it. The list of C is copied and freed at once.
  *
- * @category models
+ * It waits on a worker thread for as long as name servers take, which cannot be interrupted; `numericHost` asks none. Fails with
+ * `ENOENT` for a name or a service that nobody knows, with `EAGAIN` when the name server does not answer, with `ENODEV` without
+ * an RDMA device, and with `EINVAL` for hints that do not go together.
+ *
+ * ```ts
+ * import { AddressInfo } from "@effect-rdma/rdmacm"
+ *
+ * const toListen = AddressInfo.get({ service: "7471", flags: ["passive"], portSpace: "tcp" })
+ * ```
+ *
+ * @category queries
  * @since 0.1.0
  */
-export type Hints = typeof Hints.Type
+export const get = (
+  query: typeof Query.Encoded
+): Effect.Effect<
+  ReadonlyArray<AddressInfoAttributes.AddressInfo>,
+  RdmaCmError | Schema.SchemaError,
+  RdmaCm.RdmaCm
+> =>
+  Effect.flatMap(
+    Effect.all([RdmaCm.RdmaCm, decode(query)]),
+    ([cm, { node, service, ...hints }]) => Effect.tap(cm.getaddrinfo(node, service, hints), () => countPair)
+  )
 
-/**
- * An address that was found, copied out of `struct rdma_addrinfo`: it is the source of an endpoint that listens, and the
- * destination of one that connects.
- *
- * @category models
- * @since 0.1.0
- */
-export interface AddressInfo {
-  readonly flags: ReadonlyArray<Flag>
-  readonly portSpace: PortSpace.PortSpace
-  readonly qpType: QueuePairType.QueuePairType
-  readonly source: CmAddress.CmAddress | undefined
-  readonly destination: CmAddress.CmAddress | undefined
-  readonly sourceName: string | undefined
-  readonly destinationName: string | undefined
-  /** The records of the route, as in `struct ibv_path_data`; empty without one. */
-  readonly route: Uint8Array
-  /** What belongs in front of the private data; mostly empty. */
-  readonly connect: Uint8Array
-}
+// -----------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------
+
+const decode = Schema.decodeEffect(Query)
+
+const countPair = Effect.map(Ledger.Ledger, (ledger) => ledger.bracketed(["rdma_getaddrinfo", "rdma_freeaddrinfo"]))

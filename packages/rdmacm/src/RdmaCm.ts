@@ -16,7 +16,7 @@ import type * as SharedReceiveQueueAttributes from "@effect-rdma/verbs/SharedRec
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import type * as AddressInfo from "./AddressInfo.ts"
+import type * as AddressInfoAttributes from "./AddressInfoAttributes.ts"
 import type * as CmAddress from "./CmAddress.ts"
 import type * as CmEvent from "./CmEvent.ts"
 import type * as CmOption from "./CmOption.ts"
@@ -189,8 +189,8 @@ export class RdmaCm extends Context.Service<RdmaCm, {
   readonly getaddrinfo: (
     node: string | undefined,
     service: string | undefined,
-    hints: AddressInfo.Hints
-  ) => Effect.Effect<ReadonlyArray<AddressInfo.AddressInfo>, RdmaCmError>
+    hints: AddressInfoAttributes.Hints
+  ) => Effect.Effect<ReadonlyArray<AddressInfoAttributes.AddressInfo>, RdmaCmError>
 
   /**
    * Without a domain it is that of librdmacm for the device, without completion queues they are made. The id must be bound
@@ -216,7 +216,7 @@ export class RdmaCm extends Context.Service<RdmaCm, {
    * channel is set to non-blocking: what would wait for an event fails with `EAGAIN` instead, so migrate it.
    */
   readonly createEp: (
-    info: AddressInfo.AddressInfo,
+    info: AddressInfoAttributes.AddressInfo,
     pd: Pointer.Pointer<"ibv_pd"> | undefined,
     attributes: Queue.QueuePairInit | undefined
   ) => Effect.Effect<Pointer.Pointer<"rdma_cm_id">, RdmaCmError>

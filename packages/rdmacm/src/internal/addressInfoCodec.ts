@@ -5,7 +5,7 @@
  */
 import * as NativeMemory from "@effect-rdma/core/NativeMemory"
 import * as QueuePairType from "@effect-rdma/verbs/QueuePairType"
-import * as AddressInfo from "../AddressInfo.ts"
+import * as AddressInfoAttributes from "../AddressInfoAttributes.ts"
 import type * as CmAddress from "../CmAddress.ts"
 import * as PortSpace from "../PortSpace.ts"
 import * as Codec from "./codec.ts"
@@ -37,7 +37,7 @@ export const makeArena = (size: number): Arena => {
 }
 
 /** Room for the struct and all that it points to, but the route and the private data. */
-export const roomOf = ({ connect, route }: Partial<AddressInfo.AddressInfo>): number =>
+export const roomOf = ({ connect, route }: Partial<AddressInfoAttributes.AddressInfo>): number =>
   4096 + (connect?.length ?? 0) + (route?.length ?? 0)
 
 const bytesOf = (view: DataView): Uint8Array => new Uint8Array(view.buffer, view.byteOffset, view.byteLength)
@@ -57,8 +57,8 @@ const address = (arena: Arena, value: CmAddress.CmAddress | undefined) => {
 
 /** Hints, or an address that was found. */
 type Values = {
-  readonly [Name in keyof (AddressInfo.Hints & AddressInfo.AddressInfo)]?:
-    | (AddressInfo.Hints & AddressInfo.AddressInfo)[Name]
+  readonly [Name in keyof (AddressInfoAttributes.Hints & AddressInfoAttributes.AddressInfo)]?:
+    | (AddressInfoAttributes.Hints & AddressInfoAttributes.AddressInfo)[Name]
     | undefined
 }
 
@@ -69,7 +69,7 @@ export const encode = (arena: Arena, values: Values): bigint => {
   const connect = values.connect ?? new Uint8Array()
   const view = Layout.AddrInfo.allocate()
   Layout.AddrInfo.write(view, {
-    aiFlags: AddressInfo.flagsToNative(values.flags ?? []),
+    aiFlags: AddressInfoAttributes.flagsToNative(values.flags ?? []),
     aiFamily: values.family === undefined ? destination.family || source.family : Sockaddr.families[values.family],
     aiQpType: values.qpType === undefined ? 0 : QueuePairType.toNative(values.qpType),
     aiPortSpace: values.portSpace === undefined ? 0 : PortSpace.toNative(values.portSpace),
@@ -93,15 +93,15 @@ const addressAt = (pointer: bigint, length: number): CmAddress.CmAddress | undef
   pointer === 0n || length === 0 ? undefined : Sockaddr.decode(NativeMemory.view(pointer, length))
 
 /** Every address of the list that is of a port space and a type of queue pair which we know. */
-export const decodeList = (head: bigint): ReadonlyArray<AddressInfo.AddressInfo> => {
-  const found: Array<AddressInfo.AddressInfo> = []
+export const decodeList = (head: bigint): ReadonlyArray<AddressInfoAttributes.AddressInfo> => {
+  const found: Array<AddressInfoAttributes.AddressInfo> = []
   for (let at = head; at !== 0n;) {
     const info = Layout.AddrInfo.read(NativeMemory.view(at, Layout.AddrInfo.size))
     const portSpace = PortSpace.fromNative(info.aiPortSpace)
     const qpType = QueuePairType.fromNative(info.aiQpType)
     if (portSpace !== "unknown" && qpType !== "unknown") {
       found.push({
-        flags: AddressInfo.flagsFromNative(info.aiFlags),
+        flags: AddressInfoAttributes.flagsFromNative(info.aiFlags),
         portSpace,
         qpType,
         source: addressAt(info.aiSrcAddr, info.aiSrcLen),

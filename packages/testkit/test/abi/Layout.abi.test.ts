@@ -6,7 +6,7 @@ import * as PortState from "@effect-rdma/core/PortState"
 import * as StaticRate from "@effect-rdma/core/StaticRate"
 import * as Struct from "@effect-rdma/core/Struct"
 import * as TransportType from "@effect-rdma/core/TransportType"
-import * as AddressInfo from "@effect-rdma/rdmacm/AddressInfo"
+import * as AddressInfoAttributes from "@effect-rdma/rdmacm/AddressInfoAttributes"
 import * as CmEvent from "@effect-rdma/rdmacm/CmEvent"
 import * as PortSpace from "@effect-rdma/rdmacm/PortSpace"
 import * as AccessFlags from "@effect-rdma/verbs/AccessFlags"
@@ -155,10 +155,10 @@ const enumerations: { readonly [name: string]: { readonly [name: string]: number
     RDMA_PS_IB: PortSpace.toNative("ib")
   },
   "rdma_addrinfo.ai_flags": {
-    RAI_PASSIVE: AddressInfo.flagsToNative(["passive"]),
-    RAI_NUMERICHOST: AddressInfo.flagsToNative(["numericHost"]),
-    RAI_NOROUTE: AddressInfo.flagsToNative(["noRoute"]),
-    RAI_FAMILY: AddressInfo.flagsToNative(["family"])
+    RAI_PASSIVE: AddressInfoAttributes.flagsToNative(["passive"]),
+    RAI_NUMERICHOST: AddressInfoAttributes.flagsToNative(["numericHost"]),
+    RAI_NOROUTE: AddressInfoAttributes.flagsToNative(["noRoute"]),
+    RAI_FAMILY: AddressInfoAttributes.flagsToNative(["family"])
   },
   "rdma_cma.h of options and multicast": {
     RDMA_OPTION_ID: 0,

@@ -103,4 +103,5 @@ const encodeOption = (option: CmOption.CmOption): { readonly name: number; reado
   value: typeof option.value === "number" ? Uint8Array.of(option.value) : Int32Array.of(option.value ? 1 : 0)
 })
 
-const unsupported = (call: string) => Effect.fail(errorOf(call, Errno.numberOf("EOPNOTSUPP"), {}, "The library is older than rdma-core 31"))
+const unsupported = (call: string) =>
+  Effect.fail(errorOf(call, Errno.numberOf("EOPNOTSUPP"), {}, "The library is older than rdma-core 31"))
