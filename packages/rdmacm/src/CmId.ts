@@ -15,6 +15,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as CmAddress from "./CmAddress.ts"
+import type * as CmEvent from "./CmEvent.ts"
 import * as CmOption from "./CmOption.ts"
 import * as ConnectionError from "./ConnectionError.ts"
 import type * as ConnectionParameters from "./ConnectionParameters.ts"
@@ -205,6 +206,55 @@ export const resolveRoute = (
   })
 
 /**
+ * The next request to connect to an id that listens. Its new id is owned by the scope and outlives the listener; accept it or
+ * reject it. A request that nobody takes goes with the listener. It waits without a thread and can be interrupted, which
+ * loses no request.
+ *
+ * ```ts
+ * import { CmId } from "@effect-rdma/rdmacm"
+ * import { Effect } from "effect"
+ *
+ * const refuseNext = (listener: CmId.CmId) =>
+ *   Effect.scoped(Effect.flatMap(CmId.nextRequest(listener), ({ id }) =>
+ *     CmId.reject(id, new TextEncoder().encode("not today"))))
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const nextRequest = (self: CmId): Effect.Effect<ConnectionRequest, RdmaCmError, Scope.Scope> => {
+  const site = CreationSite.capture(nextRequest)
+  const request = () => Events.requestTo(self.channel.events, Resource.raw(self))
+  const claim = Effect.suspend(() => {
+    const { channel, portSpace } = self
+    let parameters: Pick<CmEvent.CmEvent, "conn" | "ud"> = {}
+    return Effect.map(
+      acquire({
+        pair: ["RDMA_CM_EVENT_CONNECT_REQUEST", "rdma_destroy_id"],
+        site,
+        channel,
+        portSpace,
+        acquire: Effect.suspend(() => {
+          const event = request()
+          if (event === undefined) return Effect.fail(taken)
+          Events.takeAll(channel.events, (other) => other === event)
+          const { conn, ud } = event
+          parameters = conn === undefined ? ud === undefined ? {} : { ud } : { conn }
+          return Effect.succeed(event.id)
+        })
+      }),
+      (id): ConnectionRequest => ({ id, ...parameters })
+    )
+  })
+  return Effect.suspend(() =>
+    Effect.andThen(
+      Resource.whileLive(self, Events.until(() => self.channel, Resource.raw(self), () => request() !== undefined)),
+      Effect.catch(claim, () => nextRequest(self))
+    )
+  )
+}
+
+/**
  * Moves the id, with its events, to another channel: `rdma_migrate_id(3)`. From then on it goes with that one. Operations that
  * wait on the id go on there.
  *
@@ -264,13 +314,15 @@ export {
   establish,
   listen,
   moveQueuePair,
-  nextRequest,
   reject
 } from "./internal/connecting.ts"
 
 // -----------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------
+
+/** Another fiber was faster. */
+const taken = "taken"
 
 const decodePortSpace = Schema.decodeEffect(PortSpace.PortSpace)
 const decodeAddress = Schema.decodeEffect(CmAddress.CmAddress)

@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as CreationSite from "@effect-rdma/core/CreationSite"
+import * as Ledger from "@effect-rdma/core/Ledger"
 import type * as Pointer from "@effect-rdma/core/Pointer"
 import * as Resource from "@effect-rdma/core/Resource"
 import * as Effect from "effect/Effect"
@@ -35,7 +36,7 @@ export interface EventChannel extends Resource.Resource<"EventChannel", Pointer.
 export const make = (): Effect.Effect<EventChannel, RdmaCmError, RdmaCm.RdmaCm | Scope.Scope> => {
   const site = CreationSite.capture(make)
   return Effect.flatMap(RdmaCm.RdmaCm, (cm) => {
-    const events = Events.make()
+    const events = Events.make(countPair)
     return Resource.make({
       kind: "EventChannel",
       pair: ["rdma_create_event_channel", "rdma_destroy_event_channel"],
@@ -67,3 +68,9 @@ export const make = (): Effect.Effect<EventChannel, RdmaCmError, RdmaCm.RdmaCm |
  */
 export const next = (self: EventChannel): Effect.Effect<CmEvent.CmEvent, RdmaCmError> =>
   Events.next(() => self, undefined, ({ event }) => event !== "connectRequest")
+
+// -----------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------
+
+const countPair = Effect.map(Ledger.Ledger, (ledger) => ledger.bracketed(["rdma_get_cm_event", "rdma_ack_cm_event"]))

@@ -4,7 +4,6 @@
  *
  * @since 0.1.0
  */
-import * as Ledger from "@effect-rdma/core/Ledger"
 import type * as Pointer from "@effect-rdma/core/Pointer"
 import * as Resource from "@effect-rdma/core/Resource"
 import * as Effect from "effect/Effect"
@@ -40,9 +39,12 @@ export interface ChannelEvents {
   readonly reading: Semaphore.Semaphore
   /** Taken while an event is got and not yet acked, and by what waits for acks in C. */
   readonly unacked: Semaphore.Semaphore
+  /** Notes in the ledger that an event was got and acked. */
+  readonly countPair: Effect.Effect<void>
 }
 
-export const make = (): ChannelEvents => ({
+export const make = (countPair: Effect.Effect<void>): ChannelEvents => ({
+  countPair,
   pending: [],
   waiters: new Map(),
   progress: new Map(),
@@ -175,7 +177,7 @@ const read = (channel: EventChannel.EventChannel): Effect.Effect<void, RdmaCmErr
       channel.events.unacked.withPermit(Effect.flatMap(channel.cm.getCmEvent(pointer), ({ event, pointer }) =>
         Effect.andThen(
           channel.cm.ackCmEvent(pointer),
-          Effect.map(countPair, () =>
+          Effect.map(channel.events.countPair, () =>
             deliver(channel.events, event))
         ))))
   )
@@ -198,5 +200,3 @@ const note = (progress: Progress | undefined, { event }: CmEvent.CmEvent): void 
   if (event === "established") progress.isConnected = true
   if (event === "disconnected" || event === "deviceRemoval") progress.isDisconnected = true
 }
-
-const countPair = Effect.map(Ledger.Ledger, (ledger) => ledger.bracketed(["rdma_get_cm_event", "rdma_ack_cm_event"]))

@@ -3,13 +3,11 @@
  *
  * @since 0.1.0
  */
-import * as CreationSite from "@effect-rdma/core/CreationSite"
 import * as Resource from "@effect-rdma/core/Resource"
 import * as QueuePair from "@effect-rdma/verbs/QueuePair"
 import type { VerbsError } from "@effect-rdma/verbs/VerbsError"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import type * as Scope from "effect/Scope"
 import type * as CmEvent from "../CmEvent.ts"
 import type * as CmId from "../CmId.ts"
 import type * as ConnectionError from "../ConnectionError.ts"
@@ -17,7 +15,6 @@ import * as ConnectionParameters from "../ConnectionParameters.ts"
 import type { RdmaCmError } from "../RdmaCmError.ts"
 import * as Events from "./channelEvents.ts"
 import { connectionError, onDevice, withEvent } from "./idOperation.ts"
-import { acquire } from "./idResource.ts"
 
 /**
  * Takes requests to connect from now on: `rdma_listen(3)`. An id that is not bound gets every address and a free port.
@@ -35,55 +32,6 @@ export const listen = (
     decodeBacklog(options),
     ({ backlog }) => Resource.use(self, (id) => self.channel.cm.listen(id, backlog))
   )
-
-/**
- * The next request to connect to an id that listens. Its new id is owned by the scope and outlives the listener; accept it or
- * reject it. A request that nobody takes goes with the listener. It waits without a thread and can be interrupted, which
- * loses no request.
- *
- * ```ts
- * import { CmId } from "@effect-rdma/rdmacm"
- * import { Effect } from "effect"
- *
- * const refuseNext = (listener: CmId.CmId) =>
- *   Effect.scoped(Effect.flatMap(CmId.nextRequest(listener), ({ id }) =>
- *     CmId.reject(id, new TextEncoder().encode("not today"))))
- * ```
- *
- * @category constructors
- * @since 0.1.0
- */
-export const nextRequest = (self: CmId.CmId): Effect.Effect<CmId.ConnectionRequest, RdmaCmError, Scope.Scope> => {
-  const site = CreationSite.capture(nextRequest)
-  const request = () => Events.requestTo(self.channel.events, Resource.raw(self))
-  const claim = Effect.suspend(() => {
-    const { channel, portSpace } = self
-    let parameters: Pick<CmEvent.CmEvent, "conn" | "ud"> = {}
-    return Effect.map(
-      acquire({
-        pair: ["RDMA_CM_EVENT_CONNECT_REQUEST", "rdma_destroy_id"],
-        site,
-        channel,
-        portSpace,
-        acquire: Effect.suspend(() => {
-          const event = request()
-          if (event === undefined) return Effect.fail(taken)
-          Events.takeAll(channel.events, (other) => other === event)
-          const { conn, ud } = event
-          parameters = conn === undefined ? ud === undefined ? {} : { ud } : { conn }
-          return Effect.succeed(event.id)
-        })
-      }),
-      (id): CmId.ConnectionRequest => ({ id, ...parameters })
-    )
-  })
-  return Effect.suspend(() =>
-    Effect.andThen(
-      Resource.whileLive(self, Events.until(() => self.channel, Resource.raw(self), () => request() !== undefined)),
-      Effect.catch(claim, () => nextRequest(self))
-    )
-  )
-}
 
 /**
  * Asks the other side to connect, and waits for its answer: `rdma_connect(3)`. The route must be resolved. With a queue pair
@@ -212,9 +160,6 @@ export const moveQueuePair = (
 // -----------------------------------------------------------------------------
 
 const failures = ["rejected", "unreachable", "connectError", "disconnected", "deviceRemoval"] as const
-
-/** Another fiber was faster. */
-const taken = "taken"
 
 const isDatagram = ({ portSpace }: CmId.CmId): boolean => portSpace === "udp" || portSpace === "ipoib"
 
