@@ -343,7 +343,7 @@ const resolved = (
   input: RdmaCmError["input"]
 ): Effect.Effect<void, RdmaCmError | ConnectionError.DeviceRemoved> =>
   Effect.flatMap(
-    withEvent(self, [done, failed, "deviceRemoval"], start),
+    withEvent(self, "again", [done, failed, "deviceRemoval"], start),
     (event): Effect.Effect<void, RdmaCmError | ConnectionError.DeviceRemoved> => {
       if (event.event === done) return Effect.void
       return Effect.fail(

@@ -10,8 +10,8 @@ const between = (minimum: number, maximum: number) => Schema.Int.check(Schema.is
 /**
  * `TypeOfService` sets the traffic class of the packets, `ReuseAddress` lets several ids share an address while none
  * listens on it, `AddressFamilyOnly` keeps an id of IPv6 from getting IPv4 too, `AckTimeout` is the time until a packet is
- * repeated: 4.096 µs times 2 to its power, 0 for ever. Each is set before the address is bound or resolved, but
- * `AckTimeout`, which is set before the connection.
+ * repeated: 4.096 µs times 2 to its power, 0 for ever. They are set before what they change: resolving, binding, listening or
+ * connecting.
  *
  * @category schemas
  * @since 0.1.0

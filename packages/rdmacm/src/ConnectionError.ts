@@ -32,7 +32,7 @@ export class ConnectionRejected
 
 /**
  * The other side did not answer in time, or could not be reached: `RDMA_CM_EVENT_UNREACHABLE`. For datagrams the status is
- * what the other side answered: 1 stands for a rejection, 2 for a port that nobody listens on.
+ * what the other side answered: 1 stands for a port that nobody listens on, 2 for a rejection.
  *
  * @category errors
  * @since 0.1.0

@@ -187,4 +187,19 @@ describe("CmId", () => {
       assert.deepStrictEqual(yield* Ledger.live, [])
     }).pipe(Effect.provide(layer))
   })
+
+  it.effect("two listeners on one channel get their own requests, and three waits on one get one each", () => {
+    const { happen, layer } = scripted()
+    return Effect.gen(function*() {
+      const channel = yield* EventChannel.make()
+      const [first, second] = yield* Effect.all([CmId.make(channel, "tcp"), CmId.make(channel, "tcp")])
+      const waits = [first, second, second, second].map((listener) => CmId.nextRequest(listener))
+      const waiting = yield* start(Effect.all(waits, { concurrency: "unbounded" }))
+      yield* Effect.yieldNow
+      for (const [id, listenId] of [[11, 2], [12, 2], [13, 1], [14, 2]] as const) yield* happen(request(id, listenId))
+      const ids = (yield* Fiber.join(waiting)).map(({ id }) => Resource.raw(id))
+      assert.strictEqual(ids[0], pointer(13))
+      assert.strictEqual(new Set(ids).size, 4)
+    }).pipe(Effect.scoped, Effect.provide(layer))
+  })
 })

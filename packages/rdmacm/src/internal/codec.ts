@@ -8,6 +8,8 @@ import * as NativeMemory from "@effect-rdma/core/NativeMemory"
 import * as Pointer from "@effect-rdma/core/Pointer"
 import * as NativeStruct from "@effect-rdma/verbs/NativeStruct"
 import * as QueuePairType from "@effect-rdma/verbs/QueuePairType"
+import * as NetAddress from "effect/net/NetAddress"
+import type * as CmAddress from "../CmAddress.ts"
 import * as CmEvent from "../CmEvent.ts"
 import type * as ConnectionParameters from "../ConnectionParameters.ts"
 import * as PortSpace from "../PortSpace.ts"
@@ -28,6 +30,12 @@ export const part = (view: DataView, { offset, size }: { readonly offset: number
 const orNone = <S extends string>(address: bigint): Pointer.Pointer<S> | undefined =>
   Pointer.isNull(address) ? undefined : Pointer.make<S>(address)
 
+/** Binding gives a peer its family and nothing else. */
+const peerOf = (address: CmAddress.CmAddress | undefined): CmAddress.CmAddress | undefined =>
+  address === undefined || address._tag === "IbAddress" || !NetAddress.isUnspecified(address.address)
+    ? address
+    : undefined
+
 export const readIdState = (id: bigint): IdState => {
   const view = NativeMemory.view(id, Layout.CmId.size)
   const state = Layout.CmId.read(view)
@@ -38,7 +46,7 @@ export const readIdState = (id: bigint): IdState => {
     portSpace: PortSpace.fromNative(state.ps),
     qpType: QueuePairType.fromNative(state.qpType),
     localAddress: Sockaddr.decode(part(view, Layout.CmId.fields.srcAddr)),
-    peerAddress: Sockaddr.decode(part(view, Layout.CmId.fields.dstAddr)),
+    peerAddress: peerOf(Sockaddr.decode(part(view, Layout.CmId.fields.dstAddr))),
     numPaths: state.numPaths,
     qp: orNone(state.qp),
     srq: orNone(state.srq),

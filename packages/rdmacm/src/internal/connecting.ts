@@ -169,7 +169,7 @@ const awaitConnection = (
   types: ReadonlyArray<CmEvent.CmEventType>,
   start: Effect.Effect<void, RdmaCmError>
 ): Effect.Effect<CmEvent.CmEvent, RdmaCmError | ConnectionError.ConnectionError> =>
-  Effect.flatMap(withEvent(self, types, start), (event) => {
+  Effect.flatMap(withEvent(self, "once", types, start), (event) => {
     const error = connectionError(call, event)
     return error === undefined ? Effect.succeed(event) : Effect.fail(error)
   })

@@ -55,29 +55,26 @@ export const onDevice = <A>(
     }))
 
 /**
- * Starts what ends with one of these events, and waits for it. An event of an earlier start, which nobody waited for to the
- * end, is not taken for one of this.
+ * Starts what ends with one of these events, and waits for it. One that is there before is of an earlier start, which nobody
+ * waited for to the end: `again` forgets it. What can be started but `once` has ended already, and is not started.
  */
 export const withEvent = (
   self: CmId.CmId,
+  starts: "again" | "once",
   types: ReadonlyArray<CmEvent.CmEventType>,
   start: Effect.Effect<void, RdmaCmError>
 ): Effect.Effect<CmEvent.CmEvent, RdmaCmError> =>
   Effect.suspend(() => {
     const id = Resource.raw(self)
-    return Effect.andThen(
-      Effect.map(
-        Events.drain(self.channel),
-        () => Events.takeAll(self.channel.events, (other) => other.id === id && types.includes(other.event))
-      ),
-      Effect.andThen(
-        start,
-        Resource.whileLive(
-          self,
-          Events.next(() => self.channel, id, ({ event }) => types.includes(event))
+    return Effect.flatMap(Events.drain(self.channel), () => {
+      const [event] = Events.takeAll(self.channel.events, (other) => other.id === id && types.includes(other.event))
+      return event !== undefined && starts === "once"
+        ? Effect.succeed(event)
+        : Effect.andThen(
+          start,
+          Resource.whileLive(self, Events.next(() => self.channel, id, ({ event }) => types.includes(event)))
         )
-      )
-    )
+    })
   })
 
 /** What an event with an errno says about the call that led to it. */

@@ -40,11 +40,11 @@ export const acquire = <E>(
       release: (id: Pointer.Pointer<"rdma_cm_id">) =>
         Effect.suspend(() => {
           const { cm, events } = (made ?? { channel }).channel
-          // The ids of requests that nobody took go with the one that listens.
           return events.unacked.withPermit(Effect.suspend(() =>
-            Effect.andThen(
-              Effect.forEach(Events.forget(events, id), cm.destroyId, { discard: true }),
-              isEndpoint ? cm.destroyEp(id) : cm.destroyId(id)
+            // The ids of requests that nobody took go with the one that listens.
+            Effect.flatMap(
+              Effect.exit(Effect.forEach(Events.forget(events, id), cm.destroyId, { discard: true })),
+              (exit) => Effect.andThen(isEndpoint ? cm.destroyEp(id) : cm.destroyId(id), exit)
             )
           ))
         }),
