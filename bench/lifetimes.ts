@@ -1,14 +1,12 @@
 /**
  * What a scoped pair costs above the raw calls: a protection domain is allocated and deallocated on a seam whose calls
  * return at once, through `ProtectionDomain.alloc` in a scope of its own, and by the two raw calls. Prints the ratio to
- * Effect's own `acquireRelease` around the same calls first, then microseconds; medians of several runs.
+ * Effect's own `acquireRelease` around the same calls first, then microseconds.
  */
 import { CreationSite, Pointer } from "@effect-rdma/core"
 import { DeviceContext, ProtectionDomain, Verbs } from "@effect-rdma/verbs"
 import { Console, Effect, Layer } from "effect"
-
-const pairs = 20_000
-const runs = 11
+import * as Measure from "./measure.ts"
 
 const nullProvider = Layer.mock(Verbs.Verbs, {
   getDeviceName: () => Effect.succeed("null0"),
@@ -16,15 +14,9 @@ const nullProvider = Layer.mock(Verbs.Verbs, {
   deallocPd: () => Effect.void
 })
 
-const median = (values: ReadonlyArray<number>): number =>
-  values.toSorted((self, that) => self - that)[Math.floor(values.length / 2)] ?? Number.NaN
-
-/** Microseconds of one pair, in one run. */
-const timed = <E, R>(pair: Effect.Effect<unknown, E, R>) =>
+const repeated = <E, R>(pair: Effect.Effect<unknown, E, R>): Measure.Row<E, R> => (count) =>
   Effect.gen(function*() {
-    const start = performance.now()
-    for (let count = 0; count < pairs; count++) yield* pair
-    return (performance.now() - start) * 1000 / pairs
+    for (let left = count; left > 0; left--) yield* pair
   })
 
 const main = Effect.gen(function*() {
@@ -35,26 +27,20 @@ const main = Effect.gen(function*() {
     Effect.acquireRelease(verbs.allocPd(Pointer.make(1n)), (pd) => Effect.orDie(verbs.deallocPd(pd)))
   )
   const scoped = Effect.scoped(Effect.suspend(() => ProtectionDomain.alloc(context)))
-  const rows = {
-    raw: raw,
-    acquireRelease,
-    "without sites": Effect.provideService(scoped, CreationSite.CaptureSites, false),
-    "with sites": Effect.provideService(scoped, CreationSite.CaptureSites, true)
-  }
-  const times: { [name: string]: Array<number> } = {}
-  // In turn, so that a drift of the machine meets all alike; the first round warms up.
-  for (let run = -1; run < runs; run++) {
-    for (const [name, pair] of Object.entries(rows)) {
-      const time = yield* timed(pair)
-      if (run >= 0) (times[name] ??= []).push(time)
-    }
-  }
-  const [rawTime = Number.NaN, plain = Number.NaN, ...ours] = Object.values(times).map(median)
-  yield* Console.log(`scope cost of a pair above its raw calls, median of ${runs} runs of ${pairs} pairs`)
-  for (const [index, name] of ["without sites", "with sites"].entries()) {
-    const above = (ours[index] ?? Number.NaN) - rawTime
+  const times = yield* Measure.medians({
+    raw: repeated(raw),
+    plain: repeated(acquireRelease),
+    without: repeated(Effect.provideService(scoped, CreationSite.CaptureSites, false)),
+    with: repeated(Effect.provideService(scoped, CreationSite.CaptureSites, true))
+  }, 4000)
+  yield* Console.log(
+    `what a scoped pair costs above its raw calls, on ${Measure.machine}; medians of ${Measure.runs} runs`
+  )
+  for (const sites of ["without", "with"] as const) {
+    const above = times[sites] - times.raw
+    const ratio = above / (times.plain - times.raw)
     yield* Console.log(
-      `  ${(above / (plain - rawTime)).toFixed(2)} times acquireRelease, ${above.toFixed(2)} µs, ${name}`
+      `  ${ratio.toFixed(1)} times acquireRelease, ${(above / 1000).toFixed(1)} µs: ${sites} creation sites`
     )
   }
 }).pipe(Effect.scoped, Effect.provide(nullProvider))

@@ -83,6 +83,8 @@ export class ECONNREFUSED
 export class EISCONN extends Schema.TaggedError<EISCONN>("@effect-rdma/core/EISCONN")("EISCONN", fields) {}
 /** Not connected. @category errors @since 0.1.0 */
 export class ENOTCONN extends Schema.TaggedError<ENOTCONN>("@effect-rdma/core/ENOTCONN")("ENOTCONN", fields) {}
+/** What was asked for was dropped before it was done. @category errors @since 0.1.0 */
+export class ECANCELED extends Schema.TaggedError<ECANCELED>("@effect-rdma/core/ECANCELED")("ECANCELED", fields) {}
 /** No answer in time. @category errors @since 0.1.0 */
 export class ETIMEDOUT extends Schema.TaggedError<ETIMEDOUT>("@effect-rdma/core/ETIMEDOUT")("ETIMEDOUT", fields) {}
 
@@ -147,6 +149,7 @@ const classes = {
   ECONNREFUSED,
   EISCONN,
   ENOTCONN,
+  ECANCELED,
   ETIMEDOUT
 } as const
 

@@ -164,27 +164,12 @@ export const connected = Effect.fnUntraced(function*(
   return { a, b }
 })
 
-const empty = {
-  sgList: [],
-  flags: ["signaled"],
-  inlineData: undefined,
-  immData: undefined,
-  invalidateRkey: undefined,
-  remote: undefined,
-  compareAdd: undefined,
-  swap: undefined,
-  ud: undefined,
-  remoteSrqn: undefined,
-  bind: undefined,
-  tso: undefined
-} as const
-
 /** A request that tells of its end, unless it says otherwise. */
 export const request = (
   wrId: bigint,
   opcode: DataPath.SendRequest["opcode"],
   rest: Partial<DataPath.SendRequest> = {}
-): DataPath.SendRequest => ({ ...empty, wrId, opcode, ...rest })
+): DataPath.SendRequest => ({ sgList: [], flags: ["signaled"], wrId, opcode, ...rest })
 
 export const text = (value: string): Uint8Array => new TextEncoder().encode(value)
 

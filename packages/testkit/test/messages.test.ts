@@ -224,11 +224,13 @@ const rounds = (total: number, perRound: number) =>
 describe("messages", () => {
   it.live("none is lost, comes twice, or is sent from a buffer that was given back", () =>
     Effect.gen(function*() {
-      const total = Number(process.env["EFFECT_RDMA_MESSAGES"] ?? 100_000)
+      const total = Number(
+        process.env["EFFECT_RDMA_MESSAGES"] ?? (process.env["CI"] === undefined ? 100_000 : 1_000_000)
+      )
       const counts = yield* Random.withSeed(rounds(total, 1000), "messages")
       process.stderr.write(`messages: ${JSON.stringify(counts)}\n`)
       assert.isAbove(counts.interrupted, counts.rounds)
       assert.isAbove(counts.failed, counts.rounds / 4)
       assert.isAbove(counts.succeeded, counts.posted / 2)
-    }), 600_000)
+    }), 1_200_000)
 })

@@ -12,6 +12,7 @@ import {
   XrcDomain
 } from "@effect-rdma/verbs"
 import { Effect, type Scope } from "effect"
+import { anyOf, type Place } from "./kinds.ts"
 
 export const queueKinds = [
   "XrcDomain",
@@ -32,25 +33,6 @@ export interface QueueWorld {
 }
 
 export const queueWorld = (): QueueWorld => ({ xrcDomains: [], receives: [], datagrams: [], receivers: [] })
-
-interface Place {
-  readonly domain: ProtectionDomain.AnyDomain | undefined
-  readonly queues: Array<CompletionQueue.CompletionQueue>
-  readonly other: number
-}
-
-/** One that is there, or a new one in the same scope: else what is deep is made too seldom. */
-const anyOf = <A extends { readonly context: DeviceContext.DeviceContext }, E, R>(
-  all: Array<A>,
-  context: DeviceContext.DeviceContext,
-  index: number,
-  make: Effect.Effect<A, E, R>
-): Effect.Effect<A, E, R> =>
-  Effect.suspend(() => {
-    const there = all.filter((one) => one.context === context)
-    const found = there[index % there.length]
-    return found === undefined ? Effect.tap(make, (made) => Effect.sync(() => all.push(made))) : Effect.succeed(found)
-  })
 
 const group = { gid: "ff12:401b:ffff::1", mlid: 0xc001 }
 

@@ -4,35 +4,25 @@
  * after its parent, or see EBUSY from order.
  */
 import { Errno, Ledger, ReleaseError, Resource } from "@effect-rdma/core"
-import { CmId, EventChannel, RdmaCm, RdmaDevices } from "@effect-rdma/rdmacm"
+import { CmId, EventChannel, RdmaDevices } from "@effect-rdma/rdmacm"
 import { type Fabric, Faults } from "@effect-rdma/testkit"
-import { CaDeviceList, Umad, UmadCa, UmadLibrary, UmadPort } from "@effect-rdma/umad"
+import { CaDeviceList, UmadCa, UmadLibrary, UmadPort } from "@effect-rdma/umad"
 import {
-  AddressHandle,
   AsyncEvents,
   CompletionChannel,
   CompletionQueue,
   DeviceContext,
   DeviceList,
-  DeviceMemory,
-  DmabufDescriptor,
-  DmaBuffer,
-  DmaHandle,
-  MemoryRegion,
-  MemoryWindow,
-  ParentDomain,
-  ProtectionDomain,
-  type ProtectionDomain as PD,
-  ResourceDomain,
-  ThreadDomain,
-  Verbs,
   VerbsError
 } from "@effect-rdma/verbs"
 import { assert } from "@effect/vitest"
-import { Arbitrary, Cause, Context, Effect, Exit, Fiber, Schema, Scope } from "effect"
+import { Arbitrary, Cause, type Context, Effect, Exit, Fiber, Schema, Scope } from "effect"
 import * as NetAddress from "effect/net/NetAddress"
-import * as Calls from "../src/internal/calls.ts"
+import { domainKinds, type DomainWorld, domainWorld, makeDomain } from "./domainKinds.ts"
+import { isOneOf, kept, onParent, pick } from "./kinds.ts"
+import { makeMemory, memoryKinds, type MemoryWorld, memoryWorld } from "./memoryKinds.ts"
 import { makeQueue, queueKinds, type QueueWorld, queueWorld } from "./queueKinds.ts"
+import { seamsReleasingAs, slowSeams } from "./randomSeams.ts"
 import { makeSteering, steeringKinds, type SteeringWorld, steeringWorld } from "./steeringKinds.ts"
 
 const Pick = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 7 }))
@@ -42,23 +32,8 @@ const Kind = Schema.Literals([
   "DeviceList",
   "DeviceContext",
   "RdmaDevices",
-  "ProtectionDomain",
-  "ThreadDomain",
-  "ParentDomain",
-  "AddressHandle",
-  "ReceivedAddressHandle",
-  "ResourceDomain",
-  "MemoryRegion",
-  "RegisteredMemory",
-  "ChangedRegion",
-  "NullRegion",
-  "MemoryWindow",
-  "DeviceMemory",
-  "DeviceMemoryRegion",
-  "DmaHandle",
-  "DmaBuffer",
-  "DmabufDescriptor",
-  "Imports",
+  ...domainKinds,
+  ...memoryKinds,
   "CompletionChannel",
   "CompletionQueue",
   "ExtendedCompletionQueue",
@@ -131,13 +106,10 @@ export interface Site {
 interface World {
   readonly lists: Array<DeviceList.DeviceList>
   readonly contexts: Array<DeviceContext.DeviceContext>
-  readonly protectionDomains: Array<PD.ProtectionDomain>
-  readonly threadDomains: Array<ThreadDomain.ThreadDomain>
-  readonly domains: Array<PD.AnyDomain>
-  readonly regions: Array<MemoryRegion.MemoryRegion>
   readonly completionChannels: Array<CompletionChannel.CompletionChannel>
-  readonly resourceDomains: Array<ResourceDomain.ResourceDomain>
   readonly completionQueues: Array<CompletionQueue.CompletionQueue>
+  readonly domains: DomainWorld
+  readonly memory: MemoryWorld
   readonly steering: SteeringWorld
   readonly queuing: QueueWorld
   readonly channels: Array<EventChannel.EventChannel>
@@ -148,41 +120,20 @@ interface World {
   readonly unplugged: Set<string>
 }
 
-// What is a plain function takes no turn.
-const slowly = {
-  fallible: turnAround,
-  infallible: turnAround,
-  synchronous: <A>(_call: unknown, _args: ReadonlyArray<unknown>, run: () => A) => run()
-}
-function turnAround<A, E>(_call: unknown, _args: ReadonlyArray<unknown>, run: Effect.Effect<A, E>) {
-  return Effect.andThen(Effect.yieldNow, Effect.ensuring(run, Effect.yieldNow))
-}
-
-const slowSeams = (context: Context.Context<Fabric.Seams>): Context.Context<Fabric.Seams> =>
-  Context.make(Verbs.Verbs, Calls.interceptVerbs(Context.get(context, Verbs.Verbs), slowly)).pipe(
-    Context.add(RdmaCm.RdmaCm, Calls.interceptRdmaCm(Context.get(context, RdmaCm.RdmaCm), slowly)),
-    Context.add(Umad.Umad, Calls.interceptUmad(Context.get(context, Umad.Umad), slowly))
-  )
-
 const peer = NetAddress.inetAddressFromStringUnsafe("10.0.0.2:4791")
-
-const pick = <A>(from: ReadonlyArray<A>, index: number): A | undefined => from[index % from.length]
-
-const kept = <A, E, R>(into: Array<A>, make: Effect.Effect<A, E, R>) =>
-  Effect.map(make, (handle) => {
-    into.push(handle)
-  })
-
-const onParent = <A, B, E, R>(parent: A | undefined, make: (parent: A) => Effect.Effect<B, E, R>) =>
-  parent === undefined ? Effect.void : Effect.asVoid(make(parent))
 
 const make = (
   world: World,
   step: typeof Make.Type
 ): Effect.Effect<void, { readonly message: string }, Fabric.Seams | Scope.Scope> => {
   const context = pick(world.contexts, step.parent)
-  const domain = pick(world.domains, step.parent)
+  const domain = pick(world.domains.all, step.parent)
   const library = pick(world.libraries, step.parent)
+  const place = { context, domain, queues: world.completionQueues, parent: step.parent, other: step.other }
+  if (isOneOf(domainKinds, step.make)) return makeDomain(world.domains, step.make, place)
+  if (isOneOf(memoryKinds, step.make)) return makeMemory(world.memory, step.make, place)
+  if (isOneOf(steeringKinds, step.make)) return makeSteering(world.steering, step.make, place)
+  if (isOneOf(queueKinds, step.make)) return makeQueue(world.queuing, step.make, place)
   switch (step.make) {
     case "DeviceList":
       return kept(world.lists, DeviceList.get())
@@ -199,38 +150,6 @@ const make = (
       return Effect.map(RdmaDevices.get(), (contexts) => {
         world.contexts.push(...contexts)
       })
-    case "ProtectionDomain":
-      return onParent(context, (context) =>
-        Effect.map(ProtectionDomain.alloc(context), (domain) => {
-          world.protectionDomains.push(domain)
-          world.domains.push(domain)
-        }))
-    case "ThreadDomain":
-      return onParent(context, (context) => kept(world.threadDomains, ThreadDomain.alloc(context)))
-    case "ParentDomain":
-      return onParent(
-        pick(world.protectionDomains, step.parent),
-        (domain) => kept(world.domains, ParentDomain.alloc(domain, pick(world.threadDomains, step.other)))
-      )
-    case "AddressHandle":
-      return onParent(domain, (domain) =>
-        AddressHandle.make(
-          domain,
-          domain.context.name === "rxe0"
-            ? { portNum: 1, grh: { dgid: "::ffff:10.0.0.2", sgidIndex: 1 } }
-            : { portNum: 1, dlid: 2 }
-        ))
-    case "ReceivedAddressHandle":
-      return onParent(domain, (domain) => AddressHandle.fromReceived(domain, 1, { slid: 2, sl: 0, dlidPathBits: 0 }))
-    case "ResourceDomain":
-      return onParent(
-        context,
-        (context) =>
-          kept(
-            world.resourceDomains,
-            ResourceDomain.make(context, step.other % 2 === 0 ? { threadModel: "single" } : { msgModel: "lowLatency" })
-          )
-      )
     case "CompletionChannel":
       return onParent(context, (context) => kept(world.completionChannels, CompletionChannel.make(context)))
     case "CompletionQueue": {
@@ -243,87 +162,13 @@ const make = (
         ))
     }
     case "ExtendedCompletionQueue": {
-      const domain = pick(world.resourceDomains, step.parent)
+      const domain = pick(world.domains.resource, step.parent)
       return onParent(domain?.context ?? context, (context) =>
         kept(
           world.completionQueues,
           CompletionQueue.makeExtended(context, { cqe: 4, ...(domain === undefined ? {} : { domain }) })
         ))
     }
-    case "MemoryRegion":
-      return onParent(domain, (domain) => kept(world.regions, MemoryRegion.alloc(domain, { length: 64 })))
-    case "RegisteredMemory":
-      // Some of it memory that goes with another region.
-      return onParent(domain, (domain) =>
-        MemoryRegion.register(
-          domain,
-          (step.other % 2 === 0 ? undefined : pick(world.regions, step.other)?.bytes) ?? new Uint8Array(64)
-        ))
-    case "ChangedRegion":
-      return onParent(pick(world.regions, step.parent), (region) =>
-        MemoryRegion.rereg(region, {
-          ...(step.other % 2 === 0 && domain !== undefined ? { domain } : {}),
-          ...(step.other % 3 === 0 ? { bytes: new Uint8Array(32) } : {})
-        }))
-    case "NullRegion":
-      return onParent(domain, MemoryRegion.allocNull)
-    case "MemoryWindow":
-      return onParent(domain, (domain) => MemoryWindow.alloc(domain, step.other % 2 === 0 ? 1 : 2))
-    case "DeviceMemory":
-      return onParent(context, (context) => DeviceMemory.alloc(context, { length: 64 }))
-    case "DeviceMemoryRegion":
-      return onParent(domain, (domain) =>
-        Effect.flatMap(
-          DeviceMemory.alloc(domain.context, { length: 64 }),
-          (memory) => MemoryRegion.registerDeviceMemory(domain, memory, { length: 64 })
-        ))
-    case "DmaHandle":
-      return onParent(domain, (domain) =>
-        Effect.flatMap(
-          DmaHandle.alloc(domain.context),
-          (dmaHandle) => MemoryRegion.alloc(domain, { length: 64, dmaHandle })
-        ))
-    case "DmaBuffer":
-      return onParent(domain, (domain) =>
-        Effect.flatMap(
-          DmaBuffer.alloc(domain, 64),
-          (buffer) => MemoryRegion.registerBuffer(domain, buffer, { length: 64 })
-        ))
-    case "DmabufDescriptor":
-      return onParent(
-        context,
-        (context) => Effect.flatMap(DeviceMemory.alloc(context, { length: 64 }), DmabufDescriptor.fromDeviceMemory)
-      )
-    case "Imports":
-      return onParent(pick(world.protectionDomains, step.parent), (domain) =>
-        Effect.gen(function*() {
-          const context = yield* DeviceContext.import(yield* DeviceContext.commandDescriptor(domain.context))
-          yield* ProtectionDomain.import(context, yield* ProtectionDomain.handle(domain))
-        }))
-    case "WorkQueue":
-    case "RwqIndTable":
-    case "FlowAction":
-    case "Counters":
-    case "Flow":
-    case "SpreadingPair":
-      return makeSteering(world.steering, step.make, {
-        domain,
-        queues: world.completionQueues,
-        other: step.other
-      })
-    case "XrcDomain":
-    case "SharedReceiveQueue":
-    case "XrcSharedReceiveQueue":
-    case "QueuePair":
-    case "ExtendedQueuePair":
-    case "XrcQueuePair":
-    case "OpenedQueuePair":
-    case "MulticastAttachment":
-      return makeQueue(world.queuing, step.make, {
-        domain,
-        queues: world.completionQueues,
-        other: step.other
-      })
     case "EventChannel":
       return kept(world.channels, EventChannel.make())
     case "CmId":
@@ -425,23 +270,6 @@ const firstSteps: ReadonlyArray<Step> = [
   { resolveOn: 0 }
 ]
 
-// The calls that release something, by the beginning of their member's name.
-const releases = /^(close|dealloc|dereg|destroy|detach|done|free|release|unimport)/
-
-const releasingAs = <Seam extends object>(seam: Seam, releasing: Seam): Seam => {
-  const members = Object.entries(releasing).filter(([name]) => releases.test(name))
-  return { ...seam, ...Object.fromEntries(members) }
-}
-
-const seamsReleasingAs = (
-  seams: Context.Context<Fabric.Seams>,
-  releasing: Context.Context<Fabric.Seams>
-): Context.Context<Fabric.Seams> =>
-  Context.make(Verbs.Verbs, releasingAs(Context.get(seams, Verbs.Verbs), Context.get(releasing, Verbs.Verbs))).pipe(
-    Context.add(RdmaCm.RdmaCm, releasingAs(Context.get(seams, RdmaCm.RdmaCm), Context.get(releasing, RdmaCm.RdmaCm))),
-    Context.add(Umad.Umad, releasingAs(Context.get(seams, Umad.Umad), Context.get(releasing, Umad.Umad)))
-  )
-
 /** What was left of a program, all of it explained. */
 export interface Outcome {
   readonly alive: ReadonlyArray<Ledger.Entry>
@@ -469,13 +297,10 @@ export const runProgram = Effect.fnUntraced(function*(
   const world: World = {
     lists: [],
     contexts: [],
-    protectionDomains: [],
-    threadDomains: [],
-    domains: [],
-    regions: [],
     completionChannels: [],
-    resourceDomains: [],
     completionQueues: [],
+    domains: domainWorld(),
+    memory: memoryWorld(),
     steering: steeringWorld(),
     queuing: queueWorld(),
     channels: [],

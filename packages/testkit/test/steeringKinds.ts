@@ -12,6 +12,7 @@ import {
   WorkQueue
 } from "@effect-rdma/verbs"
 import { Effect, type Scope } from "effect"
+import { anyOf, type Place } from "./kinds.ts"
 
 export const steeringKinds = ["WorkQueue", "RwqIndTable", "FlowAction", "Counters", "Flow", "SpreadingPair"] as const
 
@@ -23,25 +24,6 @@ export interface SteeringWorld {
 }
 
 export const steeringWorld = (): SteeringWorld => ({ workQueues: [], tables: [], actions: [], counters: [] })
-
-interface Place {
-  readonly domain: ProtectionDomain.AnyDomain | undefined
-  readonly queues: Array<CompletionQueue.CompletionQueue>
-  readonly other: number
-}
-
-const pick = <A>(from: ReadonlyArray<A>, index: number): A | undefined => from[index % from.length]
-
-/** One that is there, of the same context, or a new one in the same scope: else what is deep is made too seldom. */
-const anyOf = <A extends { readonly context: DeviceContext.DeviceContext }, E, R>(
-  all: Array<A>,
-  context: DeviceContext.DeviceContext,
-  index: number,
-  make: Effect.Effect<A, E, R>
-): Effect.Effect<A, E, R> => {
-  const found = pick(all.filter((one) => one.context === context), index)
-  return found === undefined ? Effect.tap(make, (made) => Effect.sync(() => all.push(made))) : Effect.succeed(found)
-}
 
 export const makeSteering = (
   world: SteeringWorld,

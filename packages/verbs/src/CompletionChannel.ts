@@ -44,7 +44,7 @@ export const make = (
     goneWithDevice: true,
     acquire: Resource.use(context, context.verbs.createCompChannel),
     release: context.verbs.destroyCompChannel,
-    fields: () => ({ context, events: ChannelEvents.make() })
+    fields: () => ({ context, events: ChannelEvents.make(["ibv_get_cq_event", "ibv_ack_cq_events"]) })
   })
 
 /**

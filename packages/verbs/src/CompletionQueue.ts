@@ -17,6 +17,7 @@ import * as CompletionQueueAttributes from "./CompletionQueueAttributes.ts"
 import * as DeviceContext from "./DeviceContext.ts"
 import type * as ExtendedCompletion from "./ExtendedCompletion.ts"
 import * as Completions from "./internal/completions.ts"
+import { withDataPath } from "./internal/dataPath.ts"
 import { orRefused, refused } from "./internal/refused.ts"
 import type * as Completion from "./operations/Completion.ts"
 import type * as ParentDomain from "./ParentDomain.ts"
@@ -207,8 +208,9 @@ export const requestNotification = (
  * `ibv_create_cq_ex(3)`. Does not block. Each is copied out, and only then given to `each`, so no lock of the provider is
  * held meanwhile. `each` is a plain function: all is one step, and no interruption loses a completion. It returns `false`
  * to leave the rest in the queue; when it throws, the effect dies with what it threw. An empty queue gives 0, and one call
- * reads at most `cqe` completions, so that a device that is faster than `each` cannot keep the thread. Fails with `EINVAL`
- * for a queue that is not an extended one.
+ * reads at most `cqe` completions, so that a device that is faster than `each` cannot keep the thread. What was taken from
+ * the device on behalf of requests that are awaited on the same queue comes first, with what {@link poll} tells of it: none
+ * of the times and tags. Fails with `EINVAL` for a queue that is not an extended one.
  *
  * ```ts
  * import { CompletionQueue } from "@effect-rdma/verbs"
@@ -238,6 +240,13 @@ export const pollExtended = (
       if (wcFlags === undefined) return Effect.fail(notExtended())
       let left = self.cqe
       let count = 0
+      for (; left > 0; left--) {
+        const completion = Completions.shift(self.completions)
+        if (completion === undefined) break
+        count++
+        if (!each(completion)) return Effect.succeed(count)
+      }
+      if (left === 0) return Effect.succeed(count)
       const deliveries = Completions.makeDeliveries()
       const polled = self.context.verbs.startPoll(pointer, wcFlags, (completion) => {
         const isWanted = !Completions.isForPoller(completion, deliveries) || ++count > 0 && each(completion)
@@ -252,10 +261,10 @@ export const pollExtended = (
 
 /**
  * Takes at most `max` completions, the oldest first, and none when there is none: `ibv_poll_cq(3)`. Does not block. All is
- * one step. Those of requests that somebody awaits go there and are not among
- * them. It works on extended queues too.
+ * one step. Those of requests that somebody awaits go there and are not among them. It works on extended queues too.
  *
- * Fails with the reason `UnknownErrno` when the provider cannot read the queue.
+ * Fails with `EINVAL` for a `max` that is no integer of 1 to 65,536, before any call, and with the reason `UnknownErrno`
+ * when the provider cannot read the queue.
  *
  * ```ts
  * import { CompletionQueue } from "@effect-rdma/verbs"
@@ -275,12 +284,11 @@ export const poll = (
   self: CompletionQueue,
   max: number = 16
 ): Effect.Effect<ReadonlyArray<WorkCompletion.WorkCompletion>, VerbsError> =>
-  Effect.flatMap(self.context.verbs.dataPath, (dataPath) =>
-    orRefused(() => {
-      ensureMax(max)
-      const { completions, error } = Completions.poll(self, dataPath, max)
-      return error === undefined ? Effect.succeed(completions) : Effect.fail(error)
-    }))
+  withDataPath(self.context, (dataPath) => {
+    ensureMax(max)
+    const { completions, error } = Completions.poll(self, dataPath, max)
+    return error === undefined ? Effect.succeed(completions) : Effect.fail(error)
+  })
 
 /**
  * Waits until there are completions, and takes at most `max`. It waits as the fiber's `WaitStrategy` says, and can be
@@ -410,6 +418,7 @@ const acquire = <Fields extends object>(
   Effect.suspend(() => {
     const cqContext = channel === undefined ? 0 : ++lastContext
     let cqe = 0
+    const completions = Completions.make()
     const made = Resource.make({
       kind: "CompletionQueue",
       pair,
@@ -432,9 +441,10 @@ const acquire = <Fields extends object>(
         const queue = channel?.events.queues.get(cqContext)
         if (queue !== undefined) channel?.events.pending.delete(queue)
         channel?.events.queues.delete(cqContext)
+        Completions.close(completions)
         return context.verbs.destroyCq(cq)
       },
-      fields: () => ({ ...fields, context, channel, cqe, completions: Completions.make() })
+      fields: () => ({ ...fields, context, channel, cqe, completions })
     })
     if (channel === undefined) return made
     return Effect.uninterruptible(Effect.tap(made, (queue) =>

@@ -47,9 +47,9 @@ export const WindowType = Schema.Literals([1, 2])
 export type WindowType = typeof WindowType.Type
 
 /**
- * Allocates a window that is bound to nothing, owned by the scope and released before its domain. While {@link bind} has it
- * on a region, it is released before that one too. Fails with `EOPNOTSUPP` where the provider has none, with `ENOMEM` or
- * `EINVAL` when the device has no more.
+ * Allocates a window that is bound to nothing, owned by the scope and released before its domain. While it is bound to a
+ * region, it is released before that one too, and one of type 2 before the queue pair that bound it. Fails with
+ * `EOPNOTSUPP` where the provider has none, with `ENOMEM` or `EINVAL` when the device has no more.
  *
  * ```ts
  * import { MemoryWindow } from "@effect-rdma/verbs"

@@ -13,6 +13,7 @@ import type * as DeviceContext from "./DeviceContext.ts"
 import * as Work from "./internal/queuePairWork.ts"
 import { ensureUnsigned, ensureUnsigned64, orRefused, refused } from "./internal/refused.ts"
 import * as RequestQueue from "./internal/requestQueue.ts"
+import * as WindowBinding from "./internal/windowBinding.ts"
 import type * as MemoryRegion from "./MemoryRegion.ts"
 import type * as MemoryWindow from "./MemoryWindow.ts"
 import type * as SeamBatch from "./operations/SendBatch.ts"
@@ -26,8 +27,8 @@ import type { VerbsError } from "./VerbsError.ts"
  * its data and its address: one of `setSge`, `setSgeList` and, for sends and writes, `setInlineData` and `setInlineDataList`;
  * on UD `setUdAddr`, on XRC `setXrcSrqn`. `flush`, `localInv`, `bindMw` and `atomicWrite` take no data, `localInv` and `bindMw` no address.
  *
- * On Soft-RoCE `setInlineDataList` sends an empty message, because the provider never adds up its length: use
- * `setInlineData` there.
+ * On Soft-RoCE no inline data of a batch arrives: the provider never says to its kernel that there is any. That of
+ * rdma-core 44 counts each piece of `setSgeList` as long as the first. `QueuePair.postSend` does both right.
  *
  * Whatever it refuses aborts the batch. Once the batch has ended it refuses everything.
  *
@@ -84,12 +85,18 @@ export const post = (
       if (self.sendOpsFlags.length === 0) return Effect.fail(notAsked("ibv_wr_start", "sendOpsFlags"))
       return orRefused(() => {
         Work.ensureSending("ibv_wr_start", self)
-        const begun: Array<bigint> = []
+        const begun: Begun = { wrIds: [], binds: [] }
         return self.context.verbs.wrComplete(qp, (builder) => run(self, builder, build, begun)).pipe(
           Effect.onError(() =>
-            Effect.sync(() => begun.toReversed().forEach((wrId) => RequestQueue.undo(self.work.sends, wrId)))
+            Effect.sync(() => begun.wrIds.toReversed().forEach((wrId) => RequestQueue.undo(self.work.sends, wrId)))
           ),
-          Effect.tap(() => Effect.sync(() => ledger.bracketed(["ibv_wr_start", "ibv_wr_complete"]))),
+          Work.inOneTurn,
+          Effect.tap(() =>
+            Effect.sync(() => {
+              begun.binds.forEach((bind) => WindowBinding.bound(self, bind))
+              ledger.bracketed(["ibv_wr_start", "ibv_wr_complete"])
+            })
+          ),
           Effect.uninterruptible
         )
       })
@@ -102,12 +109,18 @@ export const post = (
 const notAsked = (call: string, flag: string): VerbsError =>
   refused(call, "EOPNOTSUPP", `The queue pair must be made with ${flag}`)
 
+/** What a batch holds: the numbers of its requests, and its binds. */
+interface Begun {
+  readonly wrIds: Array<bigint>
+  readonly binds: Array<Parameters<typeof WindowBinding.bound>[1]>
+}
+
 /** Whatever it throws aborts the batch. */
 const run = (
   self: QueuePair.QueuePair,
   builder: SeamBatch.Builder,
   build: (batch: Builder) => unknown,
-  begun: Array<bigint>
+  begun: Begun
 ): void => {
   const guard = guardOf(self, builder, begun)
   self.work.isBuilding = true
@@ -172,11 +185,16 @@ const ofRemote = ({ remoteAddr, rkey }: SeamBatch.Remote): Numbers => ({
   remoteAddr: [64, remoteAddr]
 })
 
-const ensureSameDevice = (
+/** Code without types can pass any handle, and the library follows its pointer. */
+const ensureHandle = (
   call: string,
   { context }: QueuePair.QueuePair,
+  kind: string,
   other: Resource.Any & { readonly context: DeviceContext.DeviceContext }
 ): void => {
+  if (other.kind !== kind) {
+    throw refused(call, "EINVAL", `It must be of kind ${kind}`, { given: Resource.nameOf(other) })
+  }
   const isSame = other.context.verbs === context.verbs && Resource.raw(other.context) === Resource.raw(context)
   if (isSame) return
   throw refused(call, "EINVAL", "It must be of the device context of the queue pair", { given: Resource.nameOf(other) })
@@ -186,7 +204,7 @@ const ensurePiece = (call: string) => ({ addr, length, lkey }: SeamBatch.Piece):
   ensureInRange(call, { addr: [64, addr], length: [32, length], lkey: [32, lkey] })
 
 /** The builder that lets through only what C survives, and what tells it that the batch ends. */
-const guardOf = (self: QueuePair.QueuePair, native: SeamBatch.Builder, begun: Array<bigint>) => {
+const guardOf = (self: QueuePair.QueuePair, native: SeamBatch.Builder, begun: Begun) => {
   let hasEnded = false
   const failures: Array<unknown> = []
   let pending: (Operation & { readonly needs: Set<Part> }) | undefined
@@ -223,7 +241,7 @@ const guardOf = (self: QueuePair.QueuePair, native: SeamBatch.Builder, begun: Ar
       const { sends } = self.work
       Work.ensureRoom(call, sends, 1)
       const wrId = RequestQueue.begin(sends, request.wrId, Work.isSignaled(self.work, request.flags))
-      begun.push(wrId)
+      begun.wrIds.push(wrId)
       begin({ ...request, wrId }, ...values)
       const needs = new Set<Part>()
       if (data !== "none") needs.add("data")
@@ -303,9 +321,10 @@ const guardOf = (self: QueuePair.QueuePair, native: SeamBatch.Builder, begun: Ar
       operations.bindMw,
       (_window, rkey, { addr, length }) => ({ rkey: [32, rkey], addr: [64, addr], length: [64, length] }),
       (request, window, rkey, { mr, ...bind }: Parameters<Builder["bindMw"]>[3]) => {
-        ensureSameDevice("ibv_wr_bind_mw", self, window)
-        ensureSameDevice("ibv_wr_bind_mw", self, mr)
+        ensureHandle("ibv_wr_bind_mw", self, "MemoryWindow", window)
+        ensureHandle("ibv_wr_bind_mw", self, "MemoryRegion", mr)
         native.bindMw(request, Resource.raw(window), rkey, { ...bind, mr: Resource.raw(mr).mr })
+        begun.binds.push({ window, region: mr, rkey, length: Number(bind.length) })
       }
     ),
     setUdAddr: sets(
@@ -313,7 +332,7 @@ const guardOf = (self: QueuePair.QueuePair, native: SeamBatch.Builder, begun: Ar
       "address",
       (to: AddressHandle.AddressHandle, remoteQpn: number, remoteQkey: number) => {
         ensureInRange("ibv_wr_set_ud_addr", { remoteQpn: [24, remoteQpn], remoteQkey: [32, remoteQkey] })
-        ensureSameDevice("ibv_wr_set_ud_addr", self, to)
+        ensureHandle("ibv_wr_set_ud_addr", self, "AddressHandle", to)
       },
       (to, remoteQpn, remoteQkey) =>
         native.setUdAddr(Resource.raw(to), Identifier.Qpn.make(remoteQpn), Identifier.QKey.make(remoteQkey))

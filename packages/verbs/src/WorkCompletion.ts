@@ -3,6 +3,8 @@
  *
  * @since 0.1.0
  */
+import * as Resource from "@effect-rdma/core/Resource"
+import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as WorkCompletionOpcode from "./WorkCompletionOpcode.ts"
 import * as WorkCompletionStatus from "./WorkCompletionStatus.ts"
@@ -84,4 +86,35 @@ export class WorkCompletionError extends Schema.TaggedError<WorkCompletionError>
     const vendor = this.vendorErr === 0 ? "" : `, vendor error ${this.vendorErr}`
     return `${this.request} on ${this.queuePair} (${this.qpNum}): ${WorkCompletionStatus.format(this.status)}${vendor}`
   }
+}
+
+/**
+ * The completion of a request that was carried out; one that failed fails, as it does where requests are awaited. `request`
+ * and `queuePair` are what it was: the completion does not know.
+ *
+ * ```ts
+ * import { CompletionQueue, WorkCompletion } from "@effect-rdma/verbs"
+ * import type { QueuePair } from "@effect-rdma/verbs"
+ * import { Effect } from "effect"
+ *
+ * const received = (queue: CompletionQueue.CompletionQueue, queuePair: QueuePair.QueuePair) =>
+ *   CompletionQueue.next(queue, 1).pipe(
+ *     Effect.flatMap(([completion]) => WorkCompletion.orFail(completion, "recv", queuePair)),
+ *     Effect.map(({ byteLen }) => byteLen)
+ *   )
+ * ```
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const orFail = (
+  completion: WorkCompletion,
+  request: string,
+  queuePair: Resource.Any
+): Effect.Effect<Succeeded, WorkCompletionError> => {
+  if (completion.status === "success") return Effect.succeed(completion)
+  const { qpNum, status, vendorErr, wrId } = completion
+  return Effect.fail(
+    new WorkCompletionError({ request, status, vendorErr, wrId, qpNum, queuePair: Resource.nameOf(queuePair) })
+  )
 }

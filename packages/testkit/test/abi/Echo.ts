@@ -3,7 +3,9 @@
  */
 import * as Library from "@effect-rdma/core/Library"
 import * as Pointer from "@effect-rdma/core/Pointer"
+import * as Resource from "@effect-rdma/core/Resource"
 import type * as Lane from "@effect-rdma/testkit/conformance/Lane"
+import * as CompletionQueue from "@effect-rdma/verbs/CompletionQueue"
 import * as Verbs from "@effect-rdma/verbs/Verbs"
 import { afterAll, afterEach, assert, beforeAll } from "@effect/vitest"
 import * as Effect from "effect/Effect"
@@ -61,6 +63,16 @@ export interface Echo {
    * `result`. errno becomes `errno`, or stays as it is when that is 0.
    */
   readonly script: (operation: string, failure: Failure) => void
+  /**
+   * What the next poll gives: the number of a request that has completed, successfully unless there is a status, with the
+   * numbers of C.
+   */
+  readonly completion: (
+    wrId: bigint,
+    fields?: { readonly status?: number; readonly opcode?: number; readonly flags?: number }
+  ) => void
+  /** The next object that is made has the address of the next one that is released: one of the same kind. */
+  readonly recycle: () => void
   /** How many scripted failures are still to come. */
   readonly armed: () => number
   /** The last call. */
@@ -69,7 +81,7 @@ export interface Echo {
   readonly calls: () => ReadonlyArray<Report>
   /** How many contexts, lists and objects are not released. */
   readonly live: () => number
-  /** Forgets what is alive and what is scripted. */
+  /** Forgets what is alive, what is scripted and what has completed. */
   readonly reset: () => void
 }
 
@@ -91,7 +103,8 @@ export const makeWith = Effect.fnUntraced(function*(flags: ReadonlyArray<string>
   const script = library.bind("echo_script", ["string", "int", "int", "int"], "int")
   const last = library.bind("echo_last", ["buffer", "size"], "int")
   const calls = library.bind("echo_calls", ["buffer", "size"], "int")
-  const text = new Uint8Array(1 << 16)
+  const completion = library.bind("echo_completion", ["u64", "int", "int", "uint"], "void")
+  const text = new Uint8Array(1 << 20)
   const read = (call: typeof last) => new TextDecoder().decode(text.subarray(0, call(text, text.length)))
   const echo: Echo = {
     path,
@@ -102,6 +115,8 @@ export const makeWith = Effect.fnUntraced(function*(flags: ReadonlyArray<string>
     script: (operation, { after = 0, errno = 0, result = 0 }) => {
       if (script(operation, result, errno, after) !== 0) throw new Error("too many scripted failures")
     },
+    completion: (wrId, { flags = 0, opcode = 0, status = 0 } = {}) => completion(wrId, status, opcode, flags),
+    recycle: library.bind("echo_recycle", [], "void"),
     armed: library.bind("echo_armed", [], "int"),
     last: () => JSON.parse(read(last)),
     calls: () => read(calls).split("\n").filter((line) => line !== "").map((line): Report => JSON.parse(line)),
@@ -113,6 +128,30 @@ export const makeWith = Effect.fnUntraced(function*(flags: ReadonlyArray<string>
 
 /** {@link makeWith} without flags. */
 export const make = makeWith([])
+
+/**
+ * Lets requests complete, in this order, and gives their reports with the `wrId` that was given with each in place of the
+ * number that C was told. Those numbers are ours, and no two of them are the same.
+ */
+export const completed = Effect.fnUntraced(function*(
+  echo: Echo,
+  queue: CompletionQueue.CompletionQueue,
+  reports: ReadonlyArray<Report>
+) {
+  const numbers = reports.map(numberOf)
+  assert.strictEqual(new Set(numbers).size, numbers.length)
+  for (const number of numbers) {
+    assert.isAtLeast(Number(number), 2 ** 24)
+    echo.completion(number)
+  }
+  const completions = yield* CompletionQueue.poll(queue, numbers.length + 1)
+  assert.deepInclude(echo.last(), { op: "poll_cq", cq: String(Resource.raw(queue)) })
+  assert.strictEqual(completions.length, reports.length)
+  return reports.map((report, index): Report => ({ ...report, wr_id: String(completions[index]?.wrId) }))
+})
+
+/** The number of a request in its report. */
+export const numberOf = (report: Report): bigint => BigInt(report["wr_id"] ?? assert.fail(`${report.op} has no number`))
 
 /** The provider as a lane, and the test's side of it. */
 export interface EchoLane extends Lane.Lane<Verbs.Verbs> {

@@ -26,6 +26,7 @@ const address = (handle: Resource.Resource<string, bigint>) => String(Resource.r
 const request = (op: string, id: bigint | number, flags = 0) => ({ op, wr_id: String(id), wr_flags: String(flags) })
 
 const isSetter = ({ op }: Echo.Report) => String(op).startsWith("wr_set_")
+const isRequest = (call: Echo.Report) => call["wr_id"] !== undefined
 
 describe.skipIf(Compiler.missing !== undefined)("batches of sends of libibverbs", () => {
   const lane = Echo.lane()
@@ -48,6 +49,7 @@ describe.skipIf(Compiler.missing !== undefined)("batches of sends of libibverbs"
       cap: { maxInlineData: 64 },
       sendOpsFlags: QueuePairInitAttributes.SendOperation.literals
     })
+    yield* QueuePair.modify(self, { qpState: "rts" })
     const ah = yield* AddressHandle.make(domain, { portNum: 1 })
     echo().calls()
     return { ...opened, self, ah }
@@ -55,7 +57,7 @@ describe.skipIf(Compiler.missing !== undefined)("batches of sends of libibverbs"
 
   test("every builder gives C what it was given", () =>
     Effect.gen(function*() {
-      const { ah, domain, self } = yield* extended()
+      const { ah, domain, queue, self } = yield* extended()
       const remote = { rkey: 0xffff_fffe, remoteAddr: 0xfedc_ba98_7654_3210n }
       const to = { rkey: "4294967294", remote_addr: String(0xfedc_ba98_7654_3210n) }
       const large = 0xffff_ffff_ffff_fff0n
@@ -99,8 +101,10 @@ describe.skipIf(Compiler.missing !== undefined)("batches of sends of libibverbs"
         })
       })
       const calls = echo().calls()
-      assert.deepStrictEqual<object>(calls.filter((call) => !isSetter(call)), [
-        { op: "wr_start", qp: address(self) },
+      assert.deepStrictEqual(calls[0], { op: "wr_start", qp: address(self) })
+      assert.deepStrictEqual(calls.at(-1), { op: "wr_complete", qp: address(self) })
+      assert.strictEqual(calls.filter((call) => !isRequest(call) && !isSetter(call)).length, 2)
+      assert.deepStrictEqual<object>(yield* Echo.completed(echo(), queue, calls.filter(isRequest)), [
         request("wr_send", large, 1 | 2 | 4 | 16),
         { ...request("wr_send_imm", 2), imm_data: "01020384" },
         { ...request("wr_send_inv", 3, 2), invalidate_rkey: "4294967293" },
@@ -120,8 +124,7 @@ describe.skipIf(Compiler.missing !== undefined)("batches of sends of libibverbs"
           addr: String(large),
           length: String(large - 1n),
           mw_access_flags: "34"
-        },
-        { op: "wr_complete", qp: address(self) }
+        }
       ])
       const addressed = { op: "wr_set_ud_addr", ah: address(ah), remote_qpn: "16777214", remote_qkey: "4294967291" }
       assert.deepStrictEqual<object>(calls.filter(isSetter).slice(0, 6), [
@@ -177,14 +180,16 @@ describe.skipIf(Compiler.missing !== undefined)("batches of sends of libibverbs"
 
   test("a flush is found behind the struct of older headers, and is EOPNOTSUPP where it is not", () =>
     Effect.gen(function*() {
-      const { self } = yield* extended("rc")
+      const { queue, self } = yield* extended("rc")
       const remote = { rkey: 0xffff_fffe, remoteAddr: 0xfedc_ba98_7654_3210n }
       yield* SendBatch.post(self, (batch) => {
         batch.flush({ wrId: 1n }, remote, 0xffff_ffff_ffffn, ["global", "persistent"], "mr")
         batch.flush({ wrId: 2n }, remote, 1n, ["persistent"], "range")
       })
       const to = { rkey: "4294967294", remote_addr: String(0xfedc_ba98_7654_3210n) }
-      assert.deepStrictEqual<object>(echo().calls().slice(1, 3), [
+      const calls = echo().calls()
+      assert.deepStrictEqual(names(calls), ["wr_start", "wr_flush", "wr_flush", "wr_complete"])
+      assert.deepStrictEqual<object>(yield* Echo.completed(echo(), queue, calls.slice(1, 3)), [
         { ...request("wr_flush", 1), ...to, length: String(0xffff_ffff_ffff), type: "3", level: "1" },
         { ...request("wr_flush", 2), ...to, length: "1", type: "2", level: "0" }
       ])
@@ -237,6 +242,46 @@ describe.skipIf(Compiler.missing !== undefined)("batches of sends of libibverbs"
       assert.deepInclude<object>(full, { call: "ibv_wr_complete" })
       assert.deepInclude(full.reason, { _tag: "ENOMEM" })
       assert.deepStrictEqual(names(echo().calls()), ["wr_start", "wr_local_inv", "wr_complete"])
+    }))
+
+  test("while a batch is built nothing else is posted to its send queue, but receives are", () =>
+    Effect.gen(function*() {
+      const { domain, queue } = yield* open()
+      const self = yield* QueuePair.makeExtended(domain, {
+        qpType: "rc",
+        sendCq: queue,
+        recvCq: queue,
+        sendOpsFlags: ["localInv"]
+      })
+      yield* QueuePair.modify(self, { qpState: "rts" })
+      const region = yield* MemoryRegion.alloc(domain, { length: 8, access: ["mwBind"] })
+      const window = yield* MemoryWindow.alloc(domain, 1)
+      echo().calls()
+      const tags: Array<string> = []
+      yield* SendBatch.post(self, (batch) => {
+        batch.localInv({ wrId: 1n }, 1)
+        for (
+          const attempt of [
+            QueuePair.postSend(self, [{ opcode: "send" }]),
+            MemoryWindow.bind(window, self, { region, access: [] }),
+            SendBatch.post(self, () => {}),
+            QueuePair.postRecv(self, [{ sgList: [] }])
+          ]
+        ) {
+          tags.push(Effect.runSync(Effect.match(attempt, {
+            onFailure: (error) => error._tag === "VerbsError" ? error.reason._tag : error._tag,
+            onSuccess: () => "posted"
+          })))
+        }
+      })
+      assert.deepStrictEqual(tags, ["EBUSY", "EBUSY", "EBUSY", "posted"])
+      assert.deepStrictEqual(names(echo().calls()), [
+        "wr_start",
+        "wr_local_inv",
+        "post_recv",
+        "recv_wr",
+        "wr_complete"
+      ])
     }))
 
   test("a plain queue pair has no batches in C either", () =>

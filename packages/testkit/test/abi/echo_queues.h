@@ -143,7 +143,9 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr) {
   op("create_qp");
   ADDRESS("pd", pd);
   report_qp_init(attr);
-  return make_qp("create_qp", entry_errno, pd->context, &attr->cap);
+  struct ibv_qp *qp = make_qp("create_qp", entry_errno, pd->context, &attr->cap);
+  if (qp) qp->qp_type = attr->qp_type;
+  return qp;
 }
 
 /* Batches: each builder tells what it was given, and the request that it belongs to. */

@@ -3,6 +3,7 @@
  */
 import { Effect } from "effect"
 import { execFileSync, spawn } from "node:child_process"
+import { createSocket } from "node:dgram"
 import { readdirSync, readlinkSync } from "node:fs"
 import { createInterface } from "node:readline"
 
@@ -72,3 +73,16 @@ export const ip = (...args: ReadonlyArray<string>) =>
 export const addNeighbour = once(
   ip("neigh", "replace", roce.peerAddress, "lladdr", "02:00:00:00:00:02", "dev", "veth0", "nud", "permanent")
 )
+
+/** A group that the port of rxe0 hears. */
+export const heardGroup = "224.1.2.3"
+
+// rxe asks for the frames of a group only: IP drops its packets, and gives none back, unless somebody joined it.
+export const joinGroup = once(Effect.callback<void>((resume) => {
+  const socket = createSocket("udp4")
+  socket.bind(() => {
+    socket.addMembership(heardGroup, roce.ownAddress)
+    socket.unref()
+    resume(Effect.void)
+  })
+}))

@@ -5,7 +5,7 @@ import { AddressHandle, ProtectionDomain, QueuePair, SendBatch, Verbs } from "@e
 import { Effect, Layer } from "effect"
 import { fabric, type FabricServices } from "./fabric.ts"
 import { rxeExtended } from "./rxeExtended.ts"
-import { addNeighbour, ip, kernelHolds, once, roce } from "./softRoce.ts"
+import { addNeighbour, heardGroup, ip, joinGroup, kernelHolds, once, roce } from "./softRoce.ts"
 
 // -----------------------------------------------------------------------------
 // Soft-RoCE as of Linux 6.1, with rdma-core 44
@@ -22,11 +22,21 @@ const rxe = {
   peer: toIpv4(roce.peerAddress),
   loop: toIpv4(roce.ownAddress),
   group: { gid: "ff0e::ffff:e001:203", mlid: 0 },
+  multicast: { group: { gid: `::ffff:${heardGroup}`, mlid: 0 }, address: toIpv4(heardGroup) },
   emptyGidIndex: 2,
   roce: { ...roce, peerMac: [0x02, 0x00, 0x00, 0x00, 0x00, 0x02] },
-  features: new Set<VerbsLane.Feature>(["checkedAddresses", "noRemoteKey", "resizableSrq"]),
+  features: new Set<VerbsLane.Feature>(["checkedAddresses", "checkedAtomics", "noRemoteKey", "resizableSrq"]),
   extended: rxeExtended,
   boundRegion: "EINVAL",
+  statuses: {
+    sendKey: "locQpOpErr",
+    shortReceive: { sender: "remOpErr", receiver: "locQpOpErr" },
+    receiveKey: { sender: "remOpErr", receiver: "locQpOpErr" },
+    localInv: "locQpOpErr",
+    longDatagram: "success",
+    shortDatagramReceive: "locQpOpErr",
+    foreignAddressHandle: "locQpOpErr"
+  },
   portSpeed: undefined,
   rateLimit: undefined
 } as const
@@ -74,7 +84,7 @@ export const verbsOnSoftRoce: VerbsLane.VerbsLane = {
   name: "softroce",
   layer: Layer.tap(
     Verbs.Verbs.layer,
-    (context) => Effect.andThen(addNeighbour, Effect.provide(waitOnce, context))
+    (context) => Effect.andThen(Effect.andThen(addNeighbour, joinGroup), Effect.provide(waitOnce, context))
   ),
   snapshot: kernelHolds,
   ...rxe,
@@ -119,19 +129,26 @@ const mlx5Features: ReadonlyArray<VerbsLane.Feature> = [
   "completionCounters",
   "deviceMemory",
   "ece",
+  "failureEvents",
   "flowActions",
+  "flushesAtOnce",
   "ignoreOverrun",
   "imports",
   "moderation",
   "newerMemory",
   "nullRegions",
   "onDemand",
+  "queuePairEvents",
   "rawPackets",
   "rereg",
+  "sharedQueueDomain",
   "steering",
   "tagMatching",
+  "tellsInvalidation",
   "threadDomains",
   "timestamps",
+  "wholeBatches",
+  "windowBounds",
   "xrc"
 ]
 
@@ -143,10 +160,23 @@ export const verbsOnInfiniBandFabric: VerbsLane.VerbsLane<FabricServices> = {
   peer: { portNum: 1, dlid: 2 },
   loop: { portNum: 1, dlid: 1 },
   group: { gid: "ff12:401b:ffff::1", mlid: 0xc001 },
+  multicast: {
+    group: { gid: "ff12:401b:ffff::2", mlid: 0xc002 },
+    address: { portNum: 1, dlid: 0xc002, grh: { dgid: "ff12:401b:ffff::2", sgidIndex: 0 } }
+  },
   emptyGidIndex: 2,
   roce: undefined,
   features: new Set(mlx5Features),
   boundRegion: "EBUSY",
+  statuses: {
+    sendKey: "locProtErr",
+    shortReceive: { sender: "remInvReqErr", receiver: "locLenErr" },
+    receiveKey: { sender: "remOpErr", receiver: "locProtErr" },
+    localInv: "mwBindErr",
+    longDatagram: "locLenErr",
+    shortDatagramReceive: "locLenErr",
+    foreignAddressHandle: "success"
+  },
   portSpeed: 2000n,
   rateLimit: 100_000
 }

@@ -8,6 +8,7 @@ import * as Resource from "@effect-rdma/core/Resource"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
 import type * as CompletionQueue from "../CompletionQueue.ts"
 import type * as DataPath from "../operations/DataPath.ts"
 import type * as QueuePair from "../QueuePair.ts"
@@ -16,6 +17,7 @@ import * as WaitStrategy from "../WaitStrategy.ts"
 import * as WorkCompletion from "../WorkCompletion.ts"
 import type * as WorkRequest from "../WorkRequest.ts"
 import * as Completions from "./completions.ts"
+import { withDataPath } from "./dataPath.ts"
 import * as Posting from "./posting.ts"
 import * as Path from "./queuePairPath.ts"
 import * as Work from "./queuePairWork.ts"
@@ -50,7 +52,7 @@ export const receive = (self: QueuePair.QueuePair, request: WorkRequest.ReceiveR
     queue: self.work.receives,
     completionQueue: self.recvCq,
     handles: () => Codec.handlesOf(request),
-    ensure: () => {},
+    ensure: () => Work.ensureReceiving("ibv_post_recv", self),
     wrId: request.wrId ?? 0n,
     hasGrace: false,
     post: (dataPath, whom) => Posting.receive(self, dataPath, [request], () => whom)
@@ -83,101 +85,113 @@ interface Pending extends Waiter {
 }
 
 const whenPosted = (self: QueuePair.QueuePair, request: Request): Outcome =>
-  Effect.uninterruptibleMask((restore) =>
-    Effect.flatMap(
-      restore(untilRoom(self, request)),
-      (completionQueue) =>
-        Effect.flatMap(self.context.verbs.dataPath, (dataPath) =>
-          orRefused(() => {
-            // Others may have been quicker.
-            if (!hasRoom(request)) return restore(whenPosted(self, request))
-            const { needing } = completionQueue.completions
-            let isUrgent = false
-            const held: Array<() => void> = []
-            const giveBack = () => held.splice(0).forEach((give) => give())
-            const pending: Pending = {
-              hasGrace: request.hasGrace,
-              outcome: undefined,
-              failure: undefined,
-              // Also when something that it holds is to be released.
-              isTold: () => isUrgent || pending.outcome !== undefined || pending.failure !== undefined,
-              wake: () => {},
-              end: (outcome) => {
-                if (pending.outcome !== undefined) return
-                pending.outcome = outcome
-                giveBack()
-                Completions.leave(completionQueue, failed)
-                pending.wake()
-              }
-            }
-            const failed = (error: VerbsError): void => {
-              pending.failure = error
+  Effect.uninterruptibleMask((restore) => {
+    const { name, queue } = request
+    const post = (isPromised: boolean): Outcome =>
+      withDataPath(self.context, (dataPath) => {
+        if (isPromised) queue.promised--
+        const held: Array<() => void> = []
+        const giveBack = () => held.splice(0).forEach((give) => give())
+        try {
+          // Throws for one that is released.
+          Resource.raw(self)
+          request.ensure()
+          const { completionQueue } = request
+          if (completionQueue === undefined) {
+            throw refused("ibv_poll_cq", "EINVAL", "The queue pair has no completion queue for it", { request: name })
+          }
+          // Nobody could see the end of a request there.
+          Resource.raw(completionQueue)
+          if (!RequestQueue.hasRoom(queue, 1)) {
+            return Effect.flatMap(untilPromised(queue, completionQueue, restore), () => post(true))
+          }
+          let isUrgent = false
+          const pending: Pending = {
+            hasGrace: request.hasGrace,
+            outcome: undefined,
+            failure: undefined,
+            // Also when something that it holds is to be released.
+            isTold: () => isUrgent || pending.outcome !== undefined || pending.failure !== undefined,
+            wake: () => {},
+            end: (outcome) => {
+              if (pending.outcome !== undefined) return
+              pending.outcome = outcome
+              giveBack()
+              Completions.leave(completionQueue, failed)
               pending.wake()
             }
-            try {
-              for (const handle of request.handles()) {
-                held.push(Resource.holdUnsafe(handle, () => {
-                  isUrgent = true
-                  pending.wake()
-                }))
-              }
-              const error = request.post(dataPath, {
-                wrId: request.wrId,
-                ended: (completion) => pending.end(outcomeOf(self, request.name, completion))
-              })
-              if (error !== undefined) throw error
-            } catch (thrown) {
-              giveBack()
-              throw thrown
-            }
-            // On quick devices it has ended by now.
-            const error = Completions.sweep(completionQueue, dataPath)
-            if (pending.outcome !== undefined) return pending.outcome
-            needing.add(failed)
-            if (error !== undefined) failed(error)
-            return Effect.andThen(Completions.drive(completionQueue), untilEnded(self, pending, restore))
-          }))
-    )
-  )
+          }
+          const failed = (error: VerbsError): void => {
+            pending.failure = error
+            // When all of them know: the first one resets the queue pair, which would be the reason of the others.
+            queueMicrotask(() => pending.wake())
+          }
+          for (const handle of request.handles()) {
+            held.push(Resource.holdUnsafe(handle, () => {
+              isUrgent = true
+              pending.wake()
+            }))
+          }
+          const refusal = request.post(dataPath, {
+            wrId: request.wrId,
+            ended: (completion) =>
+              pending.end(
+                completion === undefined && pending.failure !== undefined
+                  ? Effect.fail(pending.failure)
+                  : outcomeOf(self, name, completion)
+              )
+          })
+          if (refusal !== undefined) throw refusal
+          // On quick devices it has ended by now.
+          const error = Completions.sweep(completionQueue, dataPath)
+          if (pending.outcome !== undefined) return pending.outcome
+          completionQueue.completions.needing.add(failed)
+          if (error !== undefined) failed(error)
+          return Effect.andThen(Completions.drive(completionQueue), untilEnded(self, pending, restore))
+        } catch (thrown) {
+          giveBack()
+          RequestQueue.tellWaiting(queue)
+          throw thrown
+        }
+      })
+    return post(false)
+  })
 
-const hasRoom = ({ queue }: Request): boolean => RequestQueue.hasRoom(queue, 1)
-
-/** Waits until the queue has room, and gives the completion queue where the request will end. */
-const untilRoom = (
-  self: QueuePair.QueuePair,
-  request: Request
-): Effect.Effect<CompletionQueue.CompletionQueue, VerbsError> =>
+/** Waits until the queue promises a place. */
+const untilPromised = (
+  queue: RequestQueue.RequestQueue,
+  completionQueue: CompletionQueue.CompletionQueue,
+  restore: Restore
+): Effect.Effect<void, VerbsError> =>
   orRefused(() => {
-    const { completionQueue, name, queue } = request
-    // Throws for one that is released.
-    Resource.raw(self)
-    request.ensure()
-    if (completionQueue === undefined) {
-      throw refused("ibv_poll_cq", "EINVAL", "The queue pair has no completion queue for it", { request: name })
-    }
-    if (hasRoom(request)) return Effect.succeed(completionQueue)
     // Room comes with a completion only.
-    if (queue.signaled === 0) Work.ensureRoom("ibv_post_send", queue, 1)
-    const waiter: Waiter = {
-      isTold: () => error !== undefined || queue.capacity === 0 || hasRoom(request),
-      wake: () => {}
-    }
+    if (queue.signaled + queue.promised === 0) Work.ensureRoom("ibv_post_send", queue, 1)
+    let isPromised = false
     let error: VerbsError | undefined
-    const told = () => waiter.wake()
+    const waiter: Waiter = { isTold: () => isPromised || error !== undefined, wake: () => {} }
+    const told = () => {
+      isPromised = true
+      waiter.wake()
+    }
     const failed = (reason: VerbsError) => {
       error = reason
       waiter.wake()
     }
     queue.waiting.add(told)
     completionQueue.completions.needing.add(failed)
-    return Effect.andThen(Completions.drive(completionQueue), wait(waiter)).pipe(
-      Effect.ensuring(Effect.sync(() => {
-        queue.waiting.delete(told)
-        // Somebody else may have the room that this one was told of.
-        RequestQueue.tellWaiting(queue)
-        Completions.leave(completionQueue, failed)
-      })),
-      Effect.flatMap(() => error === undefined ? untilRoom(self, request) : Effect.fail(error))
+    return Completions.drive(completionQueue).pipe(
+      // Each goes on in a turn of its own: a long line of them must not be on one stack.
+      Effect.andThen(restore(Effect.andThen(wait(waiter), Effect.yieldNow))),
+      Effect.andThen(Effect.suspend(() => error === undefined ? Effect.void : Effect.fail(error))),
+      Effect.onExit((exit) =>
+        Effect.sync(() => {
+          queue.waiting.delete(told)
+          Completions.leave(completionQueue, failed)
+          if (Exit.isSuccess(exit) || !isPromised) return
+          queue.promised--
+          RequestQueue.tellWaiting(queue)
+        })
+      )
     )
   })
 
@@ -193,13 +207,10 @@ const outcomeOf = (
       return Effect.fail(refused("ibv_modify_qp", "ECANCELED", "The queue pair was reset: its requests are gone"))
     })
   }
-  if (completion.status === "success") return Effect.succeed(completion)
-  const { qpNum, status, vendorErr, wrId } = completion
-  const queuePair = Resource.nameOf(self)
-  return Effect.fail(
-    new WorkCompletion.WorkCompletionError({ request, status, vendorErr, wrId, qpNum, queuePair })
-  )
+  return WorkCompletion.orFail(completion, request, self)
 }
+
+type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
 interface Waiter {
   readonly isTold: () => boolean
@@ -215,7 +226,7 @@ const wait = (waiter: Waiter): Effect.Effect<void> =>
 const untilEnded = (
   self: QueuePair.QueuePair,
   pending: Pending,
-  restore: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  restore: Restore
 ): Outcome =>
   restore(wait(pending)).pipe(
     Effect.onInterrupt(() => Effect.exit(stop(self, pending))),
@@ -227,7 +238,7 @@ const stop = (self: QueuePair.QueuePair, pending: Pending): Outcome =>
   Effect.gen(function*() {
     if (pending.failure === undefined && pending.hasGrace) {
       const grace = yield* WaitStrategy.InterruptionGrace
-      yield* endedWithin(pending, Duration.toMillis(Duration.fromInputUnsafe(grace)))
+      yield* endedWithin(pending, millisOf(grace))
     }
     if (pending.failure === undefined && pending.outcome === undefined) {
       const moved = yield* moveTo(self, "err")
@@ -247,6 +258,10 @@ const stop = (self: QueuePair.QueuePair, pending: Pending): Outcome =>
 
 // One that is being released drops its requests, and one whose device is gone has none.
 const moveTo = (self: QueuePair.QueuePair, qpState: "err" | "reset") => Effect.exit(Path.modify(self, { qpState }))
+
+/** What is no duration is none: to die here would give the memory back too early. A timer beyond its range ends at once. */
+const millisOf = (grace: Duration.Input): number =>
+  Math.min(Duration.toMillis(Option.getOrElse(Duration.fromInput(grace), () => Duration.zero)), 2 ** 31 - 1)
 
 /** How long a device may take to flush. */
 const flushMillis = 5000

@@ -18,9 +18,16 @@ export interface ChannelEvents {
   readonly pending: Set<CompletionQueue.CompletionQueue>
   /** Those who wait for any event. */
   readonly waiting: Set<() => void>
+  /** What each event counts as in the ledger. */
+  readonly pair: Ledger.Pair
 }
 
-export const make = (): ChannelEvents => ({ queues: new Map(), pending: new Set(), waiting: new Set() })
+export const make = (pair: Ledger.Pair): ChannelEvents => ({
+  queues: new Map(),
+  pending: new Set(),
+  waiting: new Set(),
+  pair
+})
 
 /** The queue of the next event that no sleeper was told of. */
 export const next = (
@@ -73,7 +80,7 @@ const read = (self: CompletionChannel.CompletionChannel): Effect.Effect<void, Ve
   Effect.uninterruptible(Effect.flatMap(
     Resource.use(self, self.context.verbs.getCqEvent),
     ({ cqContext }) => {
-      const { pending, queues, waiting } = self.events
+      const { pair, pending, queues, waiting } = self.events
       const queue = queues.get(cqContext)
       // Without one its release has begun meanwhile.
       if (queue !== undefined) {
@@ -81,8 +88,6 @@ const read = (self: CompletionChannel.CompletionChannel): Effect.Effect<void, Ve
         if (sleeping.size === 0) pending.add(queue)
         tellAll(sleeping.size === 0 ? waiting : sleeping)
       }
-      return countPair
+      return Effect.map(Ledger.Ledger, (ledger) => ledger.bracketed(pair))
     }
   ))
-
-const countPair = Effect.map(Ledger.Ledger, (ledger) => ledger.bracketed(["ibv_get_cq_event", "ibv_ack_cq_events"]))

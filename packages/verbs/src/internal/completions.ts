@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import type * as Pointer from "@effect-rdma/core/Pointer"
 import * as Resource from "@effect-rdma/core/Resource"
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
@@ -12,10 +13,12 @@ import type * as CompletionChannel from "../CompletionChannel.ts"
 import type * as CompletionQueue from "../CompletionQueue.ts"
 import type * as ExtendedCompletion from "../ExtendedCompletion.ts"
 import type * as DataPath from "../operations/DataPath.ts"
+import type * as QueuePair from "../QueuePair.ts"
 import type { VerbsError } from "../VerbsError.ts"
 import * as WaitStrategy from "../WaitStrategy.ts"
 import type * as WorkCompletion from "../WorkCompletion.ts"
 import * as ChannelEvents from "./channelEvents.ts"
+import { withDataPath } from "./dataPath.ts"
 import { refused } from "./refused.ts"
 import * as RequestQueue from "./requestQueue.ts"
 
@@ -51,9 +54,26 @@ export const poll = (
     const polled = dataPath.pollCq(cq, max)
     if (polled.error !== undefined) return polled
     const deliveries = makeDeliveries()
-    const completions = polled.completions.filter((completion) => receiverOf(completion, deliveries) !== undefined)
+    const completions = forPoller(polled.completions, deliveries)
     deliver(deliveries)
     if (completions.length > 0 || polled.completions.length < max) return { completions, error: undefined }
+  }
+}
+
+/** The oldest of what was taken and is for those who poll, for one who polls an extended queue. */
+export const shift = ({ taken }: Completions): ExtendedCompletion.ExtendedCompletion | undefined => {
+  const first = taken.shift()
+  if (first === undefined) return undefined
+  first.of.undelivered--
+  const { completion } = first
+  if (completion.status !== "success") return completion
+  const { hasGrh, immData, invalidatedRkey, pkeyIndex: _, ...rest } = completion
+  return {
+    ...rest,
+    wcFlags: (hasGrh ? withGrh : 0) | (immData === undefined ? 0 : withImm) |
+      (invalidatedRkey === undefined ? 0 : withInv),
+    ...(immData === undefined ? {} : { immData }),
+    ...(invalidatedRkey === undefined ? {} : { invalidatedRkey })
   }
 }
 
@@ -65,9 +85,17 @@ export interface Deliveries {
 
 export const makeDeliveries = (): Deliveries => ({ awaited: [], queues: new Set() })
 
-export const deliver = ({ awaited, queues }: Deliveries): void => {
-  for (const tell of awaited) tell()
+export const deliver = (deliveries: Deliveries): void => {
+  if (nested === mostNested) {
+    setImmediate(() => deliver(deliveries))
+    return
+  }
+  nested++
+  const { awaited, queues } = deliveries
+  // First, lest those who go on now take the places of those who wait for them.
   for (const queue of queues) if (queue.waiting.size > 0) RequestQueue.tellWaiting(queue)
+  for (const tell of awaited) tell()
+  nested--
 }
 
 /**
@@ -82,7 +110,7 @@ export const until = <A>(
   self: CompletionQueue.CompletionQueue,
   look: Look<A>
 ): Effect.Effect<A, VerbsError> =>
-  Effect.flatMap(self.context.verbs.dataPath, (dataPath) =>
+  withDataPath(self.context, (dataPath) =>
     look(dataPath) ??
       Effect.flatMap(WaitStrategy.WaitStrategy, (strategy) => {
         switch (strategy._tag) {
@@ -114,7 +142,8 @@ export const drive = (self: CompletionQueue.CompletionQueue): Effect.Effect<void
         completions.isDriven = false
         // When the queue was released nobody is left: its queue pairs went before it.
         const error = Option.getOrElse(Cause.findErrorOption(cause), () => notPolled(cause))
-        for (const tell of completions.needing) tell(error)
+        // Those who are there now: who is told may come back at once.
+        for (const tell of Array.from(completions.needing)) tell(error)
       }))))
   })
 
@@ -125,9 +154,12 @@ export const leave = ({ completions }: CompletionQueue.CompletionQueue, tell: (e
 }
 
 /** Takes what the device has: what is awaited is handed over, the rest is kept for those who poll. */
-export const sweep = (self: CompletionQueue.CompletionQueue, dataPath: DataPath.DataPath): VerbsError | undefined => {
+export const sweep = (
+  self: CompletionQueue.CompletionQueue,
+  dataPath: DataPath.DataPath,
+  cq: Pointer.Pointer<"ibv_cq"> = Resource.raw(self)
+): VerbsError | undefined => {
   const { sleeping, taken } = self.completions
-  const cq = Resource.raw(self)
   // A device that is faster than this cannot keep the thread.
   for (let swept = 0; swept <= self.cqe; swept += atOnce) {
     const { completions, error } = dataPath.pollCq(cq, atOnce)
@@ -148,14 +180,57 @@ export const sweep = (self: CompletionQueue.CompletionQueue, dataPath: DataPath.
   return undefined
 }
 
+/**
+ * Takes what a queue pair on a shared receive queue has completed before it drops that: some providers take it out of the
+ * completion queue then, and its places in the shared queue would stay taken.
+ */
+export const beforeDrop = (
+  { context, recvCq, srq }: Pick<QueuePair.QueuePair, "context" | "recvCq" | "srq">,
+  cq: Pointer.Pointer<"ibv_cq"> | undefined
+): Effect.Effect<void> =>
+  recvCq === undefined || srq === undefined || srq.receives.inFlight === 0 || cq === undefined
+    ? Effect.void
+    : Effect.ignore(withDataPath(context, (dataPath) => {
+      sweep(recvCq, dataPath, cq)
+      return Effect.void
+    }))
+
+/** Drops what nobody polled, which would count as undelivered for a shared receive queue that lives on. */
+export const close = ({ taken }: Completions): void => {
+  for (const { of } of taken.splice(0)) of.undelivered--
+}
+
 // -----------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------
 
+/** Who is told may post at once, and so end the wait of the next one: a long chain of them must not be on one stack. */
+let nested = 0
+const mostNested = 16
+
 const atOnce = 32
+
+/** `enum ibv_wc_flags`. */
+const withGrh = 1
+const withImm = 2
+const withInv = 8
 
 const notPolled = (cause: Cause.Cause<unknown>): VerbsError =>
   refused("ibv_poll_cq", "EIO", `The completion queue cannot be polled: ${Cause.pretty(cause)}`)
+
+/** Mostly all are: then nothing is copied. */
+const forPoller = (
+  completions: ReadonlyArray<WorkCompletion.WorkCompletion>,
+  deliveries: Deliveries
+): ReadonlyArray<WorkCompletion.WorkCompletion> => {
+  let some: Array<WorkCompletion.WorkCompletion> | undefined
+  for (let index = 0; index < completions.length; index++) {
+    const completion = completions[index]!
+    if (receiverOf(completion, deliveries) === undefined) some ??= completions.slice(0, index)
+    else if (some !== undefined) some.push(completion)
+  }
+  return some ?? completions
+}
 
 /** Of those who post through the seam, with numbers of their own. */
 const foreign: Pick<RequestQueue.RequestQueue, "undelivered"> = { undelivered: 0 }
@@ -194,7 +269,7 @@ const plain = (
   const { byteLen = 0, dlidPathBits = 0, qpNum = 0, slid = 0, sl = 0, srcQp = 0, status, vendorErr, wrId } = completion
   if (status !== "success") return { wrId, status, vendorErr, qpNum }
   const { immData, invalidatedRkey, opcode = "unknown", wcFlags = 0 } = completion
-  const hasGrh = (wcFlags & 1) !== 0
+  const hasGrh = (wcFlags & withGrh) !== 0
   return {
     wrId,
     status,
@@ -229,10 +304,14 @@ const spin = <A>(
 ): Effect.Effect<A, VerbsError> => {
   const slice = Effect.sync(() => {
     const end = performance.now() + millis
-    for (;;) {
-      const found = look(dataPath)
-      if (found !== undefined || performance.now() >= end) return found
-    }
+    do {
+      // To ask for the time costs as much as a poll, and far more where the clock is a device.
+      for (let polls = 0; polls < 16; polls++) {
+        const found = look(dataPath)
+        if (found !== undefined) return found
+      }
+    } while (performance.now() < end)
+    return undefined
   })
   return lookAgain(self, Effect.tap(slice, (found) => found === undefined ? Effect.yieldNow : Effect.void))
 }

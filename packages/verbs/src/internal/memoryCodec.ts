@@ -17,6 +17,10 @@ export const readRegistration = (mr: Pointer.Pointer<"ibv_mr">): Memory.Registra
   return { mr, handle, lkey, rkey, addr, length }
 }
 
+/** Writes the key of a window whose bind was posted: the library and its providers leave that to the program. */
+export const setKey = (mw: Pointer.Pointer<"ibv_mw">, rkey: number): void =>
+  MemoryLayout.Mw.set("rkey", NativeMemory.view(mw, MemoryLayout.Mw.size), rkey)
+
 /** `enum ibv_rereg_mr_flags`. */
 export const rereg = { translation: 1, pd: 2, access: 4 } as const
 

@@ -11,21 +11,21 @@ import type * as QueuePair from "../QueuePair.ts"
 import type { SharedReceiveQueue } from "../SharedReceiveQueue.ts"
 import type { VerbsError } from "../VerbsError.ts"
 import type * as WorkRequest from "../WorkRequest.ts"
+import { withDataPath } from "./dataPath.ts"
 import * as Work from "./queuePairWork.ts"
-import { orRefused, refused } from "./refused.ts"
 import * as RequestQueue from "./requestQueue.ts"
 import * as WindowBinding from "./windowBinding.ts"
 import * as Codec from "./workRequest.ts"
 
 /** What stands for a request while it is under way. */
-type Whom<Request> = (request: Request) => RequestQueue.UnderWay
+type Whom = (request: { readonly wrId: bigint }) => RequestQueue.UnderWay
 
 /** Posts sends, and gives the error of the first that was not posted. Throws what is refused: then none was. */
 export const send = (
   self: QueuePair.QueuePair,
   dataPath: DataPath.DataPath,
   requests: ReadonlyArray<WorkRequest.SendRequest>,
-  whom: Whom<WorkRequest.SendRequest> = wrIdOf
+  whom: Whom = wrIdOf
 ): VerbsError | undefined => {
   const call = "ibv_post_send"
   const qp = Resource.raw(self)
@@ -33,17 +33,12 @@ export const send = (
   Work.ensureSending(call, self)
   // Who awaits a request has waited for the room.
   if (whom === wrIdOf) Work.ensureRoom(call, work.sends, requests.length)
-  const native = requests.map((request) => Codec.encodeSend(self, request))
-  for (let index = 0; index < native.length; index++) {
-    const request = requests[index]!
-    native[index]!.wrId = RequestQueue.begin(work.sends, whom(request), Work.isSignaled(work, request.flags))
-  }
-  const { count, error } = dataPath.postSend(qp, native)
+  const native = Codec.encodeSends(self, requests)
+  const { count, error } = begun(work.sends, native, whom, work, () => dataPath.postSend(qp, native))
   for (let index = 0; index < count; index++) {
     const request = requests[index]!
-    if (request.opcode === "bindMw") WindowBinding.bound(request.bind)
+    if (request.opcode === "bindMw") WindowBinding.bound(self, request.bind)
   }
-  if (error !== undefined) undoFrom(work.sends, native, count)
   return error
 }
 
@@ -52,17 +47,20 @@ export const receive = (
   self: QueuePair.QueuePair,
   dataPath: DataPath.DataPath,
   requests: ReadonlyArray<WorkRequest.ReceiveRequest>,
-  whom: Whom<WorkRequest.ReceiveRequest> = wrIdOf
+  whom: Whom = wrIdOf
 ): VerbsError | undefined => {
   const call = "ibv_post_recv"
   const qp = Resource.raw(self)
-  const { receives, state } = self.work
-  if (receives.capacity === 0) {
-    const hint = self.srq === undefined ? "The queue pair has no receive queue" : "It receives from its shared queue"
-    throw refused(call, "EINVAL", hint, { qpType: self.qpType })
-  }
-  if (state === "reset") throw refused(call, "EINVAL", "The queue pair takes receives from INIT on: toInit or connect")
-  return receiveOn(call, self, receives, self.cap.maxRecvSge, requests, whom, (native) => dataPath.postRecv(qp, native))
+  Work.ensureReceiving(call, self)
+  return receiveOn(
+    call,
+    self,
+    self.work.receives,
+    self.cap.maxRecvSge,
+    requests,
+    whom,
+    (native) => dataPath.postRecv(qp, native)
+  )
 }
 
 /** As {@link receive}, for those of many queue pairs. */
@@ -81,17 +79,16 @@ export const post = (
   { context }: { readonly context: DeviceContext.DeviceContext },
   run: (dataPath: DataPath.DataPath) => VerbsError | undefined
 ): Effect.Effect<void, VerbsError> =>
-  Effect.flatMap(context.verbs.dataPath, (dataPath) =>
-    orRefused(() => {
-      const error = run(dataPath)
-      return error === undefined ? Effect.void : Effect.fail(error)
-    }))
+  withDataPath(context, (dataPath) => {
+    const error = run(dataPath)
+    return error === undefined ? Effect.void : Effect.fail(error)
+  })
 
 // -----------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------
 
-const wrIdOf = ({ wrId = 0n }: { readonly wrId?: bigint }): bigint => wrId
+const wrIdOf: Whom = ({ wrId }) => wrId
 
 const receiveOn = (
   call: string,
@@ -99,24 +96,36 @@ const receiveOn = (
   queue: RequestQueue.RequestQueue,
   maxSge: number,
   requests: ReadonlyArray<WorkRequest.ReceiveRequest>,
-  whom: Whom<WorkRequest.ReceiveRequest>,
+  whom: Whom,
   postNative: (requests: ReadonlyArray<DataPath.ReceiveRequest>) => DataPath.Posted
 ): VerbsError | undefined => {
   if (whom === wrIdOf) Work.ensureRoom(call, queue, requests.length)
-  const native = requests.map((request) => Codec.encodeReceive(call, owner, request, maxSge))
-  for (let index = 0; index < native.length; index++) {
-    // Every receive has a completion.
-    native[index]!.wrId = RequestQueue.begin(queue, whom(requests[index]!), true)
-  }
-  const { count, error } = postNative(native)
-  if (error !== undefined) undoFrom(queue, native, count)
-  return error
+  const native = Codec.encodeReceives(call, owner, requests, maxSge)
+  return begun(queue, native, whom, everyOne, () => postNative(native)).error
 }
 
-const undoFrom = (
+/** Every receive has a completion. */
+const everyOne = { signalsAll: true }
+
+/** Numbers requests and posts them. Those that were not posted give their places back, also when it throws. */
+const begun = (
   queue: RequestQueue.RequestQueue,
-  requests: ReadonlyArray<{ readonly wrId: bigint }>,
-  first: number
-): void => {
-  for (let index = requests.length - 1; index >= first; index--) RequestQueue.undo(queue, requests[index]!.wrId)
+  native: ReadonlyArray<Codec.Numbered<DataPath.ReceiveRequest> & Pick<Partial<DataPath.SendRequest>, "flags">>,
+  whom: Whom,
+  signals: Pick<Work.Work, "signalsAll">,
+  postNative: () => DataPath.Posted
+): DataPath.Posted => {
+  let numbered = 0
+  let count = 0
+  try {
+    for (const request of native) {
+      request.wrId = RequestQueue.begin(queue, whom(request), Work.isSignaled(signals, request.flags))
+      numbered++
+    }
+    const posted = postNative()
+    count = posted.count
+    return posted
+  } finally {
+    while (numbered > count) RequestQueue.undo(queue, native[--numbered]!.wrId)
+  }
 }

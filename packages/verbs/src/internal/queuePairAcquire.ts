@@ -17,6 +17,7 @@ import type * as QueuePairAttributes from "../QueuePairAttributes.ts"
 import type * as QueuePairType from "../QueuePairType.ts"
 import type { VerbsError } from "../VerbsError.ts"
 import type * as XrcDomain from "../XrcDomain.ts"
+import * as Completions from "./completions.ts"
 import * as Work from "./queuePairWork.ts"
 import { refused } from "./refused.ts"
 
@@ -88,6 +89,7 @@ export const acquire = <Type extends QueuePairType.QueuePairType>(
     const needed = [...others, ...new Set([sendCq, recvCq, srq].filter((queue) => queue !== undefined))]
     let made: Omit<Queue.MadeQueuePair, "qp"> = { qpNum: Identifier.Qpn.make(0), cap: noRoom }
     let work: Work.Work | undefined
+    let cq: Pointer.Pointer<"ibv_cq"> | undefined
     return Resource.make({
       kind: "QueuePair",
       pair,
@@ -106,7 +108,7 @@ export const acquire = <Type extends QueuePairType.QueuePairType>(
           Effect.map(
             create({
               sendCq: sendCq && Resource.raw(sendCq),
-              recvCq: recvCq && Resource.raw(recvCq),
+              recvCq: cq = recvCq && Resource.raw(recvCq),
               srq: srq && Resource.raw(srq)
             }),
             ({ qp, ...rest }) => {
@@ -117,10 +119,13 @@ export const acquire = <Type extends QueuePairType.QueuePairType>(
         )
       ),
       release: (qp: Pointer.Pointer<"ibv_qp">) =>
-        Effect.onExit(context.verbs.destroyQp(qp), () =>
-          Effect.sync(() => {
-            if (work !== undefined) Work.close(work)
-          })),
+        Effect.onExit(
+          Effect.andThen(Completions.beforeDrop({ context, recvCq, srq }, cq), context.verbs.destroyQp(qp)),
+          () =>
+            Effect.sync(() => {
+              if (work !== undefined) Work.close(work)
+            })
+        ),
       fields: () => ({
         context,
         domain: owner.kind === "XrcDomain" ? undefined : owner,

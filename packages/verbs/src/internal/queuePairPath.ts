@@ -12,6 +12,7 @@ import type * as QueuePair from "../QueuePair.ts"
 import type * as QueuePairAttributes from "../QueuePairAttributes.ts"
 import * as QueuePairTransition from "../QueuePairTransition.ts"
 import { VerbsError } from "../VerbsError.ts"
+import * as Completions from "./completions.ts"
 import * as Work from "./queuePairWork.ts"
 import { refused } from "./refused.ts"
 
@@ -36,7 +37,13 @@ export const modify = (
     checkPath(self, attributes),
     Effect.catch(
       Effect.uninterruptible(Effect.map(
-        Resource.use(self, (pointer) => self.context.verbs.modifyQp(pointer, attributes)),
+        Resource.use(self, (pointer) => {
+          const modified = self.context.verbs.modifyQp(pointer, attributes)
+          if (attributes.qpState !== "reset") return modified
+          const { recvCq } = self
+          const cq = recvCq !== undefined && Resource.isLive(recvCq) ? Resource.raw(recvCq) : undefined
+          return Effect.andThen(Completions.beforeDrop(self, cq), modified)
+        }),
         () => {
           if (attributes.qpState !== undefined) Work.moved(self.work, attributes.qpState)
         }

@@ -63,8 +63,10 @@ export const postRecv = (
  * before. So an interruption waits as well, for `WaitStrategy.InterruptionGrace`; then the queue pair is moved to ERR,
  * which flushes the request. The release of a region does the same.
  *
- * Fails with `WorkCompletionError` when the request failed, and as {@link postSend} when it cannot be posted. Dies with
- * `UseAfterRelease` when the queue pair is released, and fails with `ECANCELED` when it is reset.
+ * Fails with `WorkCompletionError` when the request failed, and as {@link postSend} when it cannot be posted; with `EINVAL`
+ * when the queue pair has no completion queue for it, with `ECANCELED` when it is reset, with `ETIMEDOUT` when not even the
+ * flush completed, and as `CompletionQueue.next` when nobody can poll any more. Dies with `UseAfterRelease` when the queue
+ * pair is released.
  *
  * ```ts
  * import { QueuePair } from "@effect-rdma/verbs"

@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import * as Scheduler from "effect/Scheduler"
 import type * as SendBatch from "../operations/SendBatch.ts"
 import type * as QueuePair from "../QueuePair.ts"
 import type * as QueuePairState from "../QueuePairState.ts"
@@ -45,8 +46,12 @@ export const moved = (work: Work, state: QueuePairState.QueuePairState): void =>
   RequestQueue.drop(work.receives)
 }
 
-export const isSignaled = ({ signalsAll }: Work, flags: ReadonlyArray<SendBatch.SendFlag> | undefined): boolean =>
-  signalsAll || (flags !== undefined && flags.includes("signaled"))
+export const isSignaled = (
+  { signalsAll }: Pick<Work, "signalsAll">,
+  flags: ReadonlyArray<SendBatch.SendFlag> | undefined
+): boolean =>
+  // Mostly it is the first: that is quicker than to search.
+  signalsAll || (flags !== undefined && (flags[0] === "signaled" || flags.includes("signaled")))
 
 /** Throws what forbids to post sends at all. */
 export const ensureSending = (call: string, { qpType, work }: QueuePair.QueuePair): void => {
@@ -60,23 +65,41 @@ export const ensureSending = (call: string, { qpType, work }: QueuePair.QueuePai
   }
 }
 
+/** Throws what forbids to post receives at all. */
+export const ensureReceiving = (call: string, { qpType, srq, work }: QueuePair.QueuePair): void => {
+  if (work.receives.capacity === 0) {
+    const hint = srq === undefined ? "The queue pair has no receive queue" : "It receives from its shared queue"
+    throw refused(call, "EINVAL", hint, { qpType })
+  }
+  if (work.state === "reset") {
+    throw refused(call, "EINVAL", "The queue pair takes receives from INIT on: toInit or connect")
+  }
+}
+
 /** Throws when so many more find no room. */
 export const ensureRoom = (call: string, queue: RequestQueue.RequestQueue, count: number): void => {
-  const { capacity, inFlight, signaled, undelivered } = queue
-  if (inFlight + undelivered + count <= capacity) return
+  const { capacity, inFlight, promised, signaled, undelivered } = queue
+  if (RequestQueue.hasRoom(queue, undelivered + count)) return
   const input = { count, capacity, inFlight, undelivered }
   if (count > capacity) throw refused(call, "ENOMEM", `The queue was made for ${capacity} requests`, input)
   throw refused(
     call,
     "ENOMEM",
-    inFlight + count <= capacity
+    RequestQueue.hasRoom(queue, count)
       ? "The completions of earlier requests must be polled first"
-      : signaled === 0
+      : signaled + promised === 0
       ? "The queue is full of requests without a completion: signal one at least every time that the queue is filled"
       : "The queue is full: poll the completions of earlier requests first",
     input
   )
 }
+
+/**
+ * Runs what numbers requests, posts them and takes back what was refused without a yield to other fibers. Who posts in
+ * between would complete out of order, or lose the place to those who are taken back.
+ */
+export const inOneTurn = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.provideService(effect, Scheduler.PreventSchedulerYield, true)
 
 /** Posts one send by a call of its own, which is told the number of the request. */
 export const postOne = <A>(
@@ -85,10 +108,10 @@ export const postOne = <A>(
   { flags, wrId }: { readonly wrId: bigint; readonly flags: ReadonlyArray<SendBatch.SendFlag> },
   post: (wrId: bigint) => Effect.Effect<A, VerbsError>
 ): Effect.Effect<A, VerbsError> =>
-  orRefused(() => {
+  inOneTurn(orRefused(() => {
     const { work } = self
     ensureSending(call, self)
     ensureRoom(call, work.sends, 1)
     const own = RequestQueue.begin(work.sends, wrId, isSignaled(work, flags))
     return Effect.onError(post(own), () => Effect.sync(() => RequestQueue.undo(work.sends, own)))
-  })
+  }))

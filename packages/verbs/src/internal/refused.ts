@@ -18,7 +18,9 @@ export const refused = (
 
 /** A number as C takes it, without a sign: what is called from JS would cut it down. Throws what is refused. */
 export const ensureUnsigned = (call: string, name: string, value: number | undefined, bits: number = 32): number => {
-  if (value !== undefined && Number.isInteger(value) && value >= 0 && value < 2 ** bits) return value
+  // For every piece of every request: a power that is computed would be most of it.
+  const end = bits === 32 ? 0x1_0000_0000 : 2 ** bits
+  if (value !== undefined && Number.isInteger(value) && value >= 0 && value < end) return value
   throw outOfRange(call, name, value, `an integer of ${bits} bits without a sign`)
 }
 

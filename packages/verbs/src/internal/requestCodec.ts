@@ -54,10 +54,8 @@ export const writeSends = (room: Room, requests: ReadonlyArray<DataPath.SendRequ
   }
   const firstPiece = requests.length * sendSize
   room.ensure(firstPiece + pieces * pieceSize + bytes)
-  // What a request has no use for is looked at by some providers.
-  room.bytes().fill(0, 0, firstPiece)
   const view = room.view()
-  const base = Number(room.address())
+  const base = baseOf(room)
   let piece = firstPiece
   let free = firstPiece + pieces * pieceSize
   const last = (requests.length - 1) * sendSize
@@ -65,24 +63,26 @@ export const writeSends = (room: Room, requests: ReadonlyArray<DataPath.SendRequ
     const request = requests[index]!
     const { flags, inlineData, sgList } = request
     view.setBigUint64(at, request.wrId, true)
-    writeAddress(view, at + next, at === last ? 0 : base + at + sendSize)
-    writeAddress(view, at + sgListOf, base + piece)
-    view.setInt32(at + numSge, inlineData === undefined ? sgList.length : 1, true)
-    view.setInt32(at + opcodeOf, opcodes[request.opcode], true)
+    if (at === last) writeNull(view, at + next)
+    else writeAddress(view, at + next, base, at + sendSize)
+    writeAddress(view, at + sgListOf, base, piece)
+    view.setUint32(at + numSge, inlineData === undefined ? sgList.length : 1, true)
+    view.setUint32(at + opcodeOf, opcodes[request.opcode], true)
     let bits = inlineData === undefined ? 0 : inline
     for (let flag = 0; flag < flags.length; flag++) bits |= sendFlags[flags[flag]!]
     view.setUint32(at + sendFlagsOf, bits, true)
     if (inlineData === undefined) piece = writePieces(view, piece, sgList)
     else {
       room.bytes().set(inlineData, free)
-      writeAddress(view, piece, base + free)
+      writeAddress(view, piece, base, free)
       view.setUint32(piece + 8, inlineData.length, true)
       view.setUint32(piece + 12, 0, true)
       piece += pieceSize
       free += inlineData.length
     }
-    if (request.immData !== undefined) view.setUint32(at + immData, request.immData)
-    else if (request.invalidateRkey !== undefined) view.setUint32(at + immData, request.invalidateRkey, true)
+    // rxe looks at it where a request has no use for it, and the room has what was there before.
+    if (request.invalidateRkey === undefined) view.setUint32(at + immData, request.immData ?? 0)
+    else view.setUint32(at + immData, request.invalidateRkey, true)
     const { remote } = request
     if (remote !== undefined) {
       view.setBigUint64(at + remoteAddr, remote.remoteAddr, true)
@@ -103,7 +103,11 @@ export const writeSends = (room: Room, requests: ReadonlyArray<DataPath.SendRequ
     if (request.tso !== undefined) {
       const { header, mss } = request.tso
       room.bytes().set(header, free)
-      QueueLayout.SendWr.write(view, { tsoHdr: BigInt(base + free), tsoHdrSz: header.length, tsoMss: mss }, at)
+      QueueLayout.SendWr.write(
+        view,
+        { tsoHdr: room.address() + BigInt(free), tsoHdrSz: header.length, tsoMss: mss },
+        at
+      )
       free += header.length
     }
   }
@@ -116,15 +120,16 @@ export const writeReceives = (room: Room, requests: ReadonlyArray<DataPath.Recei
   const firstPiece = requests.length * receiveSize
   room.ensure(firstPiece + pieces * pieceSize)
   const view = room.view()
-  const base = Number(room.address())
+  const base = baseOf(room)
   let piece = firstPiece
   const last = (requests.length - 1) * receiveSize
   for (let index = 0, at = 0; at <= last; index++, at += receiveSize) {
     const { sgList, wrId } = requests[index]!
     view.setBigUint64(at, wrId, true)
-    writeAddress(view, at + next, at === last ? 0 : base + at + receiveSize)
-    writeAddress(view, at + sgListOf, base + piece)
-    view.setInt32(at + numSge, sgList.length, true)
+    if (at === last) writeNull(view, at + next)
+    else writeAddress(view, at + next, base, at + receiveSize)
+    writeAddress(view, at + sgListOf, base, piece)
+    view.setUint32(at + numSge, sgList.length, true)
     piece = writePieces(view, piece, sgList)
   }
 }
@@ -228,11 +233,26 @@ const upTo = <A>(count: number, of: (native: number) => A): ReadonlyArray<A> =>
 const statuses = upTo(32, WorkCompletionStatus.fromNative)
 const completionOpcodes = upTo(256, WorkCompletionOpcode.fromNative)
 
-/** Addresses of this process are below 2 ** 53. */
-const writeAddress = (view: DataView, at: number, address: number): void => {
-  view.setUint32(at, address, true)
-  view.setUint32(at + 4, address / 0x1_0000_0000, true)
+/** Where the room is, in halves: a division for each address that is written in it would cost more than the writing. */
+interface Base {
+  readonly low: number
+  readonly high: number
 }
+
+const half = 0x1_0000_0000
+
+const baseOf = (room: Room): Base => {
+  const address = Number(room.address())
+  return { low: address % half, high: Math.floor(address / half) }
+}
+
+const writeAddress = (view: DataView, at: number, { high, low }: Base, offset: number): void => {
+  const sum = low + offset
+  view.setUint32(at, sum, true)
+  view.setUint32(at + 4, sum < half ? high : high + 1, true)
+}
+
+const writeNull = (view: DataView, at: number): void => view.setBigUint64(at, 0n, true)
 
 const writePieces = (view: DataView, at: number, pieces: ReadonlyArray<SendBatch.Piece>): number => {
   for (let index = 0; index < pieces.length; index++) {

@@ -35,7 +35,9 @@ export interface RequestQueue {
   tail: number
   places: Array<Place>
   readonly free: Array<number>
-  /** Those who wait for room, told when there is some. */
+  /** How many places are kept for those who were told of them and have not posted yet. */
+  promised: number
+  /** Those who wait for a place, told when one is theirs. */
   readonly waiting: Set<() => void>
 }
 
@@ -50,6 +52,11 @@ interface Place {
 const places = 2 ** 24
 
 const queues = new Map<number, RequestQueue>()
+
+/** That of the completion before, which mostly is that of the next one too. It has another base once it is dropped. */
+let lastEnded: RequestQueue | undefined
+
+const halves = new DataView(new ArrayBuffer(8))
 
 // 0 is the queue of those who post through the seam, with numbers of their own.
 let lastQueue = 0
@@ -66,13 +73,15 @@ export const make = (capacity: number, isOrdered: boolean): RequestQueue => {
     tail: 0,
     places: [],
     free: [],
+    promised: 0,
     waiting: new Set()
   }
   queues.set(lastQueue, queue)
   return queue
 }
 
-export const hasRoom = (queue: RequestQueue, count: number): boolean => queue.inFlight + count <= queue.capacity
+export const hasRoom = (queue: RequestQueue, count: number): boolean =>
+  queue.inFlight + queue.promised + count <= queue.capacity
 
 /** Takes the next place, of which there is one, and gives its number. */
 export const begin = (queue: RequestQueue, underWay: UnderWay, isSignaled: boolean): bigint => {
@@ -100,10 +109,14 @@ export const undo = (queue: RequestQueue, wrId: bigint): void => {
  * `undefined` when it is nobody's.
  */
 export const end = (wrId: bigint): { readonly queue: RequestQueue; readonly underWay: UnderWay } | undefined => {
-  const number = Number(wrId)
-  const queue = queues.get(Math.floor(number / places))
+  // In halves: a number from a bigint, and its remainder, cost more than all of the rest.
+  halves.setBigUint64(0, wrId, true)
+  const low = halves.getUint32(0, true)
+  const at = low & 0xff_ffff
+  const base = halves.getUint32(4, true) * 0x1_0000_0000 + (low - at)
+  if (lastEnded?.base !== base) lastEnded = queues.get(base / places)
+  const queue = lastEnded
   if (queue === undefined) return undefined
-  const at = number % places
   const underWay = queue.places[at]?.underWay
   if (underWay === undefined) return undefined
   if (queue.isOrdered) {
@@ -123,12 +136,11 @@ export const isForeign = (wrId: bigint): boolean => {
   return queue === 0 || queue > lastQueue
 }
 
-/** Tells as many as there is room for, the first ones first. They leave by themselves. */
-export const tellWaiting = ({ capacity, inFlight, waiting }: RequestQueue): void => {
-  let room = capacity - inFlight
-  for (const tell of waiting) {
-    if (room-- <= 0) return
-    tell()
+/** Promises a place to as many as there is room for, the first ones first: whoever comes meanwhile is behind them. */
+export const tellWaiting = (queue: RequestQueue): void => {
+  for (const tell of queue.waiting) {
+    if (!hasRoom(queue, 1)) return
+    promise(queue, tell)
   }
 }
 
@@ -157,12 +169,18 @@ export const close = (queue: RequestQueue): void => {
   drop(queue)
   queue.capacity = 0
   queues.delete(queue.base / places)
-  for (const tell of queue.waiting) tell()
+  for (const tell of queue.waiting) promise(queue, tell)
 }
 
 // -----------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------
+
+const promise = (queue: RequestQueue, tell: () => void): void => {
+  queue.waiting.delete(tell)
+  queue.promised++
+  tell()
+}
 
 const vacate = (queue: RequestQueue, at: number): void => {
   const place = queue.places[at]

@@ -5,6 +5,7 @@
  */
 import * as Resource from "@effect-rdma/core/Resource"
 import * as Effect from "effect/Effect"
+import type * as Types from "effect/Types"
 import * as AccessFlags from "../AccessFlags.ts"
 import * as DeviceContext from "../DeviceContext.ts"
 import type { MemoryRegion } from "../MemoryRegion.ts"
@@ -13,8 +14,6 @@ import type { VerbsError } from "../VerbsError.ts"
 import { stateOf } from "./memoryRegion.ts"
 import * as OwnedMemory from "./ownedMemory.ts"
 import { refused } from "./refused.ts"
-
-type Mutable<A> = { -readonly [K in keyof A]: A[K] }
 
 /**
  * Calls `ibv_rereg_mr` and lets the handle tell what came of it. One after the other: where a region is, is known only
@@ -50,7 +49,7 @@ const changeAlone = Effect.fnUntraced(function*(
   yield* AccessFlags.ensureAllowed(call, access ?? self.access)
   yield* DeviceContext.ensureSame(call, self, domain)
   const raw = Resource.raw(self)
-  const writable: Mutable<MemoryRegion> = self
+  const writable: Types.Mutable<MemoryRegion> = self
   const run = Effect.tapError(
     Effect.suspend(() =>
       self.context.verbs.reregMr(raw.mr, {

@@ -6,6 +6,7 @@
 import * as Resource from "@effect-rdma/core/Resource"
 import * as Effect from "effect/Effect"
 import * as Semaphore from "effect/Semaphore"
+import type * as Types from "effect/Types"
 import type * as AccessFlags from "../AccessFlags.ts"
 import * as DeviceContext from "../DeviceContext.ts"
 import type * as MemoryAttributes from "../MemoryAttributes.ts"
@@ -17,8 +18,6 @@ import * as Work from "./queuePairWork.ts"
 import { orRefused, refused } from "./refused.ts"
 
 type Binding = typeof MemoryAttributes.Binding.Type
-type Mutable<A> = { -readonly [K in keyof A]: A[K] }
-
 /**
  * Calls `ibv_bind_mw` and puts the window under its region. One after the other: each key follows from the one before.
  */
@@ -59,20 +58,24 @@ export const ensurePart = (
   return { addr: region.address + BigInt(offset), length: BigInt(length) }
 }
 
-/** A bind was posted: the window has another key, and goes before the region that it is on. */
-export const bound = ({ length, region, rkey, window }: {
+/**
+ * A bind was posted: the window has another key, and goes before the region that it is on. One of type 2 belongs to the
+ * queue pair that bound it, and goes before that one too: the kernel of rxe waits for it for 50 s, and frees what the window
+ * still points to.
+ */
+export const bound = (queuePair: QueuePair.QueuePair, { length, region, rkey, window }: {
   readonly window: MemoryWindow
   readonly region: MemoryRegion
   readonly rkey: number
   readonly length?: number | undefined
 }): void => {
-  const writable: Mutable<MemoryWindow> = window
+  const writable: Types.Mutable<MemoryWindow> = window
   writable.rkey = rkey
   const state = stateOf(window)
-  // The window itself keeps the region that it leaves: that cannot go before it, and so not meanwhile.
-  if (state.region !== undefined) Resource.removeParent(window, state.region)
-  state.region = length === 0 ? undefined : region
-  if (state.region !== undefined) Resource.addParent(window, state.region)
+  // The window itself keeps what it leaves: that cannot go before it, and so not meanwhile.
+  for (const owner of state.owners) Resource.removeParent(window, owner)
+  state.owners = length === 0 ? [] : window.type === 2 ? [region, queuePair] : [region]
+  for (const owner of state.owners) Resource.addParent(window, owner)
 }
 
 // -----------------------------------------------------------------------------
@@ -83,7 +86,8 @@ const call = "ibv_bind_mw"
 
 interface State {
   readonly turn: Semaphore.Semaphore
-  region: MemoryRegion | undefined
+  /** What the window goes before, because of its last bind. */
+  owners: ReadonlyArray<Resource.Any>
 }
 
 const states = new WeakMap<MemoryWindow, State>()
@@ -91,7 +95,7 @@ const states = new WeakMap<MemoryWindow, State>()
 const stateOf = (self: MemoryWindow): State => {
   const found = states.get(self)
   if (found !== undefined) return found
-  const made: State = { turn: Semaphore.makeUnsafe(1), region: undefined }
+  const made: State = { turn: Semaphore.makeUnsafe(1), owners: [] }
   states.set(self, made)
   return made
 }
@@ -123,7 +127,7 @@ const bindAlone = Effect.fnUntraced(function*(
               { wrId, flags },
               (wrId) => self.context.verbs.bindMw(qp, mw, { wrId, flags, mr, ...part, access })
             ),
-            (rkey) => bound({ window: self, region, length, rkey })
+            (rkey) => bound(queuePair, { window: self, region, length, rkey })
           )
         })
       })))

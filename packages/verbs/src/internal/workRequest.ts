@@ -5,7 +5,9 @@
  * @since 0.1.0
  */
 import * as Resource from "@effect-rdma/core/Resource"
+import type * as Types from "effect/Types"
 import type * as DeviceContext from "../DeviceContext.ts"
+import type * as MemoryRegion from "../MemoryRegion.ts"
 import type * as DataPath from "../operations/DataPath.ts"
 import type * as SendBatch from "../operations/SendBatch.ts"
 import type * as QueuePair from "../QueuePair.ts"
@@ -16,24 +18,104 @@ import * as WindowBinding from "./windowBinding.ts"
 
 type Owner = Resource.Any & { readonly context: DeviceContext.DeviceContext }
 
-/** A request whose number is still to be written. */
+/** A request with the number that the caller gave; ours is still to be written in its place. */
 export type Numbered<Request> = Omit<Request, "wrId"> & { wrId: bigint }
 
-/** A send of a queue pair that can do it. Throws what is refused. */
-export const encodeSend = (
+/** Sends of a queue pair that can do them, looked at in one turn. Throws what is refused. */
+export const encodeSends = (
   self: QueuePair.QueuePair,
-  request: WorkRequest.SendRequest
+  requests: ReadonlyArray<WorkRequest.SendRequest>
+): Array<Numbered<DataPath.SendRequest>> => {
+  const able = ableTo[self.qpType]
+  const encodePieces = piecesEncoder(call, self, self.cap.maxSendSge)
+  return requests.map((request) => {
+    const { opcode } = request
+    if (able[opcode] !== true) {
+      throw refused(call, "EINVAL", "A queue pair of this type has no such request", { opcode, qpType: self.qpType })
+    }
+    const native = encodeSend(self, request, encodePieces)
+    native.wrId = wrIdOf(call, request)
+    return native
+  })
+}
+
+/** Receives of a queue with room for so many pieces in each, looked at in one turn. Throws what is refused. */
+export const encodeReceives = (
+  call: string,
+  owner: Owner,
+  requests: ReadonlyArray<WorkRequest.ReceiveRequest>,
+  maxSge: number
+): Array<Numbered<DataPath.ReceiveRequest>> => {
+  const encodePieces = piecesEncoder(call, owner, maxSge)
+  return requests.map((request) => ({ wrId: wrIdOf(call, request), sgList: encodePieces(request.sgList) }))
+}
+
+/** The handles that a request needs until it has completed. */
+export const handlesOf = (request: WorkRequest.SendRequest | WorkRequest.ReceiveRequest): Array<Resource.Any> => {
+  const handles: Array<Resource.Any> = []
+  if ("sgList" in request && request.sgList !== undefined) {
+    for (const piece of request.sgList) if ("region" in piece) handles.push(piece.region)
+  }
+  if ("to" in request && request.to !== undefined) handles.push(request.to.ah)
+  if ("bind" in request) handles.push(request.bind.window, request.bind.region)
+  return handles
+}
+
+// -----------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------
+
+const call = "ibv_post_send"
+
+/** What a request may have; `in` would cost more than all of the rest. */
+interface Memory {
+  readonly opcode?: unknown
+  readonly inlineData?: Uint8Array
+  readonly sgList?: ReadonlyArray<WorkRequest.Sge>
+}
+
+const noPieces: ReadonlyArray<SendBatch.Piece> = []
+const noFlags: ReadonlyArray<SendBatch.SendFlag> = []
+
+/** What is no number here would be found by the poll that brings it back, and be the end of it. */
+const wrIdOf = (call: string, { wrId }: { readonly wrId?: bigint }): bigint =>
+  wrId === undefined ? 0n : ensureUnsigned64(call, "wrId", wrId)
+
+type Able = { readonly [Opcode in WorkRequest.SendRequest["opcode"]]?: true }
+
+const ofConnected: Able = {
+  send: true,
+  sendWithImm: true,
+  sendWithInv: true,
+  rdmaWrite: true,
+  rdmaWriteWithImm: true,
+  localInv: true,
+  bindMw: true
+}
+const ofReliable: Able = { ...ofConnected, rdmaRead: true, atomicCmpAndSwp: true, atomicFetchAndAdd: true }
+
+/** Which types of queue pairs have which requests: the table of `ibv_post_send(3)`. */
+const ableTo: { readonly [Type in QueuePairType.QueuePairType]: Able } = {
+  rc: ofReliable,
+  uc: ofConnected,
+  ud: { send: true, sendWithImm: true, tso: true },
+  xrcSend: ofReliable,
+  xrcRecv: {},
+  rawPacket: { send: true, tso: true }
+}
+
+const encodeSend = (
+  self: QueuePair.QueuePair,
+  request: WorkRequest.SendRequest,
+  encodePieces: EncodePieces
 ): Numbered<DataPath.SendRequest> => {
   const { opcode } = request
-  const able: ReadonlySet<QueuePairType.QueuePairType> | undefined = ableTo[opcode]
-  if (able === undefined || !able.has(self.qpType)) {
-    throw refused(call, "EINVAL", "A queue pair of this type has no such request", { opcode, qpType: self.qpType })
-  }
-  const native: Mutable<DataPath.SendRequest> = {
+  // All fields in each: requests of several shapes cost more.
+  const native: Types.Mutable<DataPath.SendRequest> = {
     wrId: 0n,
     opcode,
     sgList: noPieces,
-    flags: request.flags ?? noFlags,
+    flags: request.flags === undefined ? noFlags : flagsOf(request.flags),
     inlineData: undefined,
     immData: undefined,
     invalidateRkey: undefined,
@@ -83,65 +165,31 @@ export const encodeSend = (
       native.tso = { header: request.header, mss: request.mss }
       break
   }
-  if ("inlineData" in request && request.inlineData !== undefined) {
-    const { length } = request.inlineData
+  const { inlineData, sgList }: Memory = request
+  if (inlineData !== undefined) {
+    const length = ensureUnsigned(call, "inlineData.length", inlineData.length)
     if (length > self.cap.maxInlineData) {
       const hint = `The queue pair was made for ${self.cap.maxInlineData} bytes of inline data: cap.maxInlineData`
       throw refused(call, "EINVAL", hint, { opcode, length })
     }
-    native.inlineData = request.inlineData
-  } else if ("sgList" in request && request.sgList !== undefined) {
-    native.sgList = encodePieces(call, self, request.sgList, self.cap.maxSendSge)
-  }
+    native.inlineData = inlineData
+  } else if (sgList !== undefined) native.sgList = encodePieces(sgList)
   return native
 }
 
-/** A receive of a queue with room for so many pieces in each. Throws what is refused. */
-export const encodeReceive = (
-  call: string,
-  owner: Owner,
-  { sgList }: WorkRequest.ReceiveRequest,
-  maxSge: number
-): Numbered<DataPath.ReceiveRequest> => ({ wrId: 0n, sgList: encodePieces(call, owner, sgList, maxSge) })
-
-/** The handles that a request needs until it has completed. */
-export const handlesOf = (request: WorkRequest.SendRequest | WorkRequest.ReceiveRequest): Array<Resource.Any> => {
-  const handles: Array<Resource.Any> = []
-  if ("sgList" in request && request.sgList !== undefined) {
-    for (const piece of request.sgList) if ("region" in piece) handles.push(piece.region)
-  }
-  if ("to" in request && request.to !== undefined) handles.push(request.to.ah)
-  if ("bind" in request) handles.push(request.bind.window, request.bind.region)
-  return handles
+const knownFlags: { readonly [Flag in SendBatch.SendFlag]: true } = {
+  fence: true,
+  signaled: true,
+  solicited: true,
+  ipCsum: true
 }
 
-// -----------------------------------------------------------------------------
-// internal
-// -----------------------------------------------------------------------------
-
-const call = "ibv_post_send"
-
-type Mutable<A> = { -readonly [K in keyof A]: A[K] }
-
-const noPieces: ReadonlyArray<SendBatch.Piece> = []
-const noFlags: ReadonlyArray<SendBatch.SendFlag> = []
-
-const reliable = ["rc", "xrcSend"] as const
-const connected = [...reliable, "uc"] as const
-
-/** Which types of queue pairs have which requests: the table of `ibv_post_send(3)`. */
-const ableTo: { readonly [Opcode in WorkRequest.SendRequest["opcode"]]: ReadonlySet<QueuePairType.QueuePairType> } = {
-  send: new Set([...connected, "ud", "rawPacket"]),
-  sendWithImm: new Set([...connected, "ud"]),
-  sendWithInv: new Set(connected),
-  rdmaWrite: new Set(connected),
-  rdmaWriteWithImm: new Set(connected),
-  rdmaRead: new Set(reliable),
-  atomicCmpAndSwp: new Set(reliable),
-  atomicFetchAndAdd: new Set(reliable),
-  localInv: new Set(connected),
-  bindMw: new Set(connected),
-  tso: new Set(["ud", "rawPacket"])
+/** One that C does not know would be left out there, and waited for here: `signaled` above all. */
+const flagsOf = (flags: ReadonlyArray<SendBatch.SendFlag>): ReadonlyArray<SendBatch.SendFlag> => {
+  for (const flag of flags) {
+    if (knownFlags[flag] !== true) throw refused(call, "EINVAL", "There is no such flag", { flag: String(flag) })
+  }
+  return flags
 }
 
 const ensureOnDevice = (call: string, owner: Owner, other: Owner): void => {
@@ -151,40 +199,45 @@ const ensureOnDevice = (call: string, owner: Owner, other: Owner): void => {
   throw refused(call, "EINVAL", "It must be of the device context of the queue", { given: Resource.nameOf(other) })
 }
 
-const encodePieces = (
-  call: string,
-  owner: Owner,
-  pieces: ReadonlyArray<WorkRequest.Sge>,
-  max: number
-): ReadonlyArray<SendBatch.Piece> => {
-  if (pieces.length > max) {
+type EncodePieces = (pieces: ReadonlyArray<WorkRequest.Sge>) => ReadonlyArray<SendBatch.Piece>
+
+/** For one turn, in which nothing is released: so the region of many pieces is looked at once. */
+const piecesEncoder = (call: string, owner: Owner, max: number): EncodePieces => {
+  let ensured: MemoryRegion.MemoryRegion | undefined
+  const encode = (piece: WorkRequest.Sge): SendBatch.Piece => {
+    if (!isOfRegion(piece)) {
+      ensureUnsigned64(call, "addr", piece.addr)
+      ensureUnsigned(call, "length", piece.length)
+      ensureUnsigned(call, "lkey", piece.lkey)
+      return piece
+    }
+    const { offset = 0, region } = piece
+    if (region !== ensured) {
+      // Throws for one that is released.
+      Resource.raw(region)
+      ensureOnDevice(call, owner, region)
+      ensured = region
+    }
+    const { bytes } = region
+    // Most have bytes, and a number from a bigint costs more than all of the rest.
+    const size = bytes.length === 0 ? Number(region.length) : bytes.length
+    const { length = size - offset } = piece
+    ensureUnsigned(call, "length", length)
+    if (!Number.isInteger(offset) || offset < 0 || offset + length > size) {
+      throw refused(call, "EINVAL", `The region has ${region.length} bytes`, { offset, length })
+    }
+    return { addr: offset === 0 ? region.address : region.address + BigInt(offset), length, lkey: region.lkey }
+  }
+  return (pieces) => {
+    // Most requests have one.
+    if (pieces.length <= max) return pieces.length === 1 ? [encode(pieces[0]!)] : pieces.map(encode)
     const hint = `The queue was made for ${max} pieces in a request: maxSge`
     throw refused(call, "EINVAL", hint, { pieces: pieces.length })
   }
-  const native: Array<SendBatch.Piece> = []
-  for (const piece of pieces) native.push(encodePiece(call, owner, piece))
-  return native
 }
 
-const encodePiece = (call: string, owner: Owner, piece: WorkRequest.Sge): SendBatch.Piece => {
-  if (!("region" in piece)) {
-    ensureUnsigned64(call, "addr", piece.addr)
-    ensureUnsigned(call, "length", piece.length)
-    ensureUnsigned(call, "lkey", piece.lkey)
-    return piece
-  }
-  const { offset = 0, region } = piece
-  // Throws for one that is released.
-  Resource.raw(region)
-  ensureOnDevice(call, owner, region)
-  const size = Number(region.length)
-  const { length = size - offset } = piece
-  ensureUnsigned(call, "length", length)
-  if (!Number.isInteger(offset) || offset < 0 || offset + length > size) {
-    throw refused(call, "EINVAL", `The region has ${region.length} bytes`, { offset, length })
-  }
-  return { addr: offset === 0 ? region.address : region.address + BigInt(offset), length, lkey: region.lkey }
-}
+const isOfRegion = (piece: WorkRequest.Sge): piece is Exclude<WorkRequest.Sge, SendBatch.Piece> =>
+  (piece as { readonly region?: unknown }).region !== undefined
 
 const remoteOf = (remote: SendBatch.Remote): SendBatch.Remote => {
   ensureUnsigned64(call, "remoteAddr", remote.remoteAddr)
@@ -195,6 +248,10 @@ const remoteOf = (remote: SendBatch.Remote): SendBatch.Remote => {
 const datagramOf = (self: QueuePair.QueuePair, to: WorkRequest.Datagram | undefined): DataPath.Datagram => {
   if (to === undefined) throw refused(call, "EINVAL", "A datagram needs a receiver: to")
   const { ah, remoteQkey, remoteQpn } = to
+  // The library follows the pointer of any other handle as well.
+  if (ah.kind !== "AddressHandle") {
+    throw refused(call, "EINVAL", "A datagram needs an address handle", { given: Resource.nameOf(ah) })
+  }
   ensureOnDevice(call, self, ah)
   return {
     ah: Resource.raw(ah),

@@ -29,7 +29,7 @@ export interface ReceiveRequest {
 
 /**
  * `struct ibv_send_wr` without its link. `inlineData` stands in place of `sgList` and sets `IBV_SEND_INLINE`: the bytes are
- * copied during the call. What an opcode has no use for is `undefined`.
+ * copied during the call. What an opcode has no use for is left out.
  *
  * @category models
  * @since 0.1.0
@@ -37,18 +37,18 @@ export interface ReceiveRequest {
 export interface SendRequest extends ReceiveRequest {
   readonly opcode: WorkRequestOpcode.WorkRequestOpcode
   readonly flags: ReadonlyArray<SendBatch.SendFlag>
-  readonly inlineData: Uint8Array | undefined
-  readonly immData: number | undefined
-  readonly invalidateRkey: number | undefined
+  readonly inlineData?: Uint8Array | undefined
+  readonly immData?: number | undefined
+  readonly invalidateRkey?: number | undefined
   /** Of writes, reads and atomics. */
-  readonly remote: SendBatch.Remote | undefined
+  readonly remote?: SendBatch.Remote | undefined
   /** What is compared, or what is added. */
-  readonly compareAdd: bigint | undefined
-  readonly swap: bigint | undefined
-  readonly ud: Datagram | undefined
-  readonly remoteSrqn: number | undefined
-  readonly bind: Bind | undefined
-  readonly tso: { readonly header: Uint8Array; readonly mss: number } | undefined
+  readonly compareAdd?: bigint | undefined
+  readonly swap?: bigint | undefined
+  readonly ud?: Datagram | undefined
+  readonly remoteSrqn?: number | undefined
+  readonly bind?: Bind | undefined
+  readonly tso?: { readonly header: Uint8Array; readonly mss: number } | undefined
 }
 
 /**
@@ -64,7 +64,8 @@ export interface Datagram {
 }
 
 /**
- * What a window of type 2 is bound to, and the key that it has then: `bind_mw`.
+ * What a window of type 2 is bound to, and the key that it has then: `bind_mw`. The struct of the window has that key once
+ * the bind was posted, which libibverbs leaves to the program.
  *
  * @category models
  * @since 0.1.0

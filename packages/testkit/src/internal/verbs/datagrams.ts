@@ -1,6 +1,7 @@
 import * as Gid from "@effect-rdma/core/Gid"
 import type * as AddressHandleAttributes from "@effect-rdma/verbs/AddressHandleAttributes"
 import type * as DataPath from "@effect-rdma/verbs/operations/DataPath"
+import { routingHeaderBytes } from "@effect-rdma/verbs/ReceivedDatagram"
 import * as RoutingHeader from "@effect-rdma/verbs/RoutingHeader"
 import type * as WorkCompletionStatus from "@effect-rdma/verbs/WorkCompletionStatus"
 import * as Host from "../host.ts"
@@ -67,9 +68,7 @@ interface Message {
   readonly sl: number
 }
 
-const headerBytes = 40
-
-/** What stands in the first 40 bytes of the receive. */
+/** What stands in the first bytes of the receive. */
 const headerOf = (
   { device }: QueuePairObject,
   { grh, portNum }: AddressHandleAttributes.AddressHandleAttributes,
@@ -78,9 +77,12 @@ const headerOf = (
   const port = portOf(device, portNum)
   const source = grh && port && Host.gidsOf(port).find((row) => row.index === grh.sgidIndex)
   if (grh === undefined || source === undefined) return undefined
-  const { dgid, flowLabel, hopLimit, trafficClass } = grh
+  const { dgid, flowLabel, trafficClass } = grh
   const sgid = source.gid
-  if (source.type === "roceV2" && Gid.isIpv4Mapped(sgid)) {
+  const isRouted = source.type === "roceV2"
+  // The kernel takes that of the route.
+  const hopLimit = isRouted && !Address.isMulticast(dgid) ? 64 : grh.hopLimit
+  if (isRouted && Gid.isIpv4Mapped(sgid)) {
     return RoutingHeader.toBytes({
       _tag: "Ipv4",
       typeOfService: trafficClass,
@@ -90,7 +92,6 @@ const headerOf = (
       dgid
     })
   }
-  const isRouted = source.type === "roceV2"
   return RoutingHeader.toBytes({
     _tag: "Global",
     trafficClass,
@@ -115,18 +116,18 @@ const receive = (self: QueuePairObject, from: QueuePairObject, message: Message)
   const receive = inbox?.receives.posted.peek()
   if (inbox === undefined || receive === undefined) return
   const isRxe = device.description.provider === "rxe"
-  const isTooLong = headerBytes + bytes.length > MemoryAccess.lengthOf(receive.sgList)
+  const isTooLong = routingHeaderBytes + bytes.length > MemoryAccess.lengthOf(receive.sgList)
   const problem = isTooLong
     ? "room"
     : (header && MemoryAccess.scatter(device, inbox.domain, receive.sgList, header)) ??
-      MemoryAccess.scatter(device, inbox.domain, receive.sgList, bytes, headerBytes)
+      MemoryAccess.scatter(device, inbox.domain, receive.sgList, bytes, routingHeaderBytes)
   if (problem !== undefined) {
     Responder.failReceive(self, inbox, receive, isRxe ? "locQpOpErr" : isTooLong ? "locLenErr" : "locProtErr")
     return Responder.breakLater(self)
   }
   Responder.takeReceive(self, inbox)
   const completed = Store.make(receive.wrId, "success", self.qpNum)
-  completed.byteLen = headerBytes + bytes.length
+  completed.byteLen = routingHeaderBytes + bytes.length
   completed.srcQp = from.qpNum
   if (header !== undefined) completed.wcFlags = Store.withGrh
   Store.addImm(completed, request.immData)

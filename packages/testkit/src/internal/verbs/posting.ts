@@ -23,9 +23,19 @@ export const sends = (
     count++
   }
   const error = ring(self)
+  if (error === undefined) noteKeys(self, requests.slice(0, count))
   // The library of rxe does not tell how far it came then, though its ring holds what it put there.
   if (error !== undefined) return { count: 0, error: errorOf(call, error, { state: self.state }) }
   return { count, error: refused === undefined ? undefined : errorOf(call, refused, { posted: count }) }
+}
+
+/** The structs of windows have their new keys once all is posted: the library leaves that to who posts. */
+export const noteKeys = ({ verbs }: QueuePairObject, requests: ReadonlyArray<DataPath.SendRequest>): void => {
+  for (const { bind } of requests) {
+    if (bind === undefined) continue
+    const window = verbs.windows.find(bind.mw)
+    if (window !== undefined) window.rkey = bind.rkey
+  }
 }
 
 /** Puts a request at the end of the ring. */

@@ -20,7 +20,7 @@ export const run = (
   const begin =
     (opcode: WorkRequestOpcode.WorkRequestOpcode) =>
     ({ flags = [], wrId }: SendBatch.Request, rest: Partial<DataPath.SendRequest> = {}): void => {
-      requests.push({ ...empty, opcode, wrId, flags, ...rest })
+      requests.push({ sgList: [], opcode, wrId, flags, ...rest })
       if (ring.used + requests.length > cap.maxSendWr) isTooMuch = true
     }
   const set = (call: string, isRoomy: boolean, rest: Partial<DataPath.SendRequest>): void => {
@@ -79,7 +79,9 @@ export const run = (
   if (isTooMuch) return fail(call, isRxe ? "ENOSPC" : "ENOMEM")
   for (const request of requests) Posting.push(object, request)
   const refused = Posting.ring(object)
-  return refused === undefined ? Effect.void : fail(call, refused)
+  if (refused !== undefined) return fail(call, refused)
+  Posting.noteKeys(object, requests)
+  return Effect.void
 }
 
 // -----------------------------------------------------------------------------
@@ -99,17 +101,3 @@ const asRxeCounts = (pieces: ReadonlyArray<SendBatch.Piece>): ReadonlyArray<Send
   })
   return left === 0 ? counted : [...counted, { ...notFlagged, length: left }]
 }
-
-const empty = {
-  sgList: [],
-  inlineData: undefined,
-  immData: undefined,
-  invalidateRkey: undefined,
-  remote: undefined,
-  compareAdd: undefined,
-  swap: undefined,
-  ud: undefined,
-  remoteSrqn: undefined,
-  bind: undefined,
-  tso: undefined
-} as const

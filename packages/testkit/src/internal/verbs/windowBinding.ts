@@ -32,26 +32,10 @@ export const bindWindow = (
     if (region.access.includes("zeroBased")) return fail(call, "EINVAL", input)
   }
   const rkey = RemoteKey.increment(window.rkey)
-  const { error } = Posting.sends(call, object, [{ ...request, wrId, flags, bind: { ...binding, mw, rkey } }])
+  const { error } = Posting.sends(call, object, [
+    { opcode: "bindMw", wrId, flags, sgList: [], bind: { ...binding, mw, rkey } }
+  ])
   if (error !== undefined) return Effect.fail(error)
   window.rkey = rkey
   return Effect.succeed(rkey)
 }
-
-// -----------------------------------------------------------------------------
-// internal
-// -----------------------------------------------------------------------------
-
-const request = {
-  opcode: "bindMw",
-  sgList: [],
-  inlineData: undefined,
-  immData: undefined,
-  invalidateRkey: undefined,
-  remote: undefined,
-  compareAdd: undefined,
-  swap: undefined,
-  ud: undefined,
-  remoteSrqn: undefined,
-  tso: undefined
-} as const

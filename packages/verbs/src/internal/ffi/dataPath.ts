@@ -8,6 +8,7 @@ import * as Library from "@effect-rdma/core/Library"
 import * as NativeMemory from "@effect-rdma/core/NativeMemory"
 import type * as DataPath from "../../operations/DataPath.ts"
 import * as DeviceLayout from "../DeviceLayout.ts"
+import * as MemoryCodec from "../memoryCodec.ts"
 import * as QueueLayout from "../QueueLayout.ts"
 import * as RequestCodec from "../requestCodec.ts"
 import { errorOf } from "./error.ts"
@@ -45,7 +46,12 @@ export const make = (): { readonly dataPath: DataPath.DataPath; readonly forget:
         if (requests.length === 0) return nothing
         const native = sends.get(qp) ?? kept(sends, qp, postOf(qp, "postSend"))
         RequestCodec.writeSends(room, requests)
-        return post("ibv_post_send", native, qp, QueueLayout.SendWr.size, requests)
+        const posted = post("ibv_post_send", native, qp, QueueLayout.SendWr.size, requests)
+        for (let index = 0; index < posted.count; index++) {
+          const bind = requests[index]?.bind
+          if (bind !== undefined) MemoryCodec.setKey(bind.mw, bind.rkey)
+        }
+        return posted
       },
       postRecv: (qp, requests) => {
         if (requests.length === 0) return nothing

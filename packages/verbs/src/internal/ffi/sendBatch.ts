@@ -12,6 +12,7 @@ import * as AccessFlags from "../../AccessFlags.ts"
 import type * as Queue from "../../operations/Queue.ts"
 import type * as SendBatch from "../../operations/SendBatch.ts"
 import { VerbsError } from "../../VerbsError.ts"
+import * as MemoryCodec from "../memoryCodec.ts"
 import * as MemoryLayout from "../MemoryLayout.ts"
 import * as QueueLayout from "../QueueLayout.ts"
 import { sendFlags } from "../requestCodec.ts"
@@ -28,9 +29,10 @@ export const make = (library: Library.Library): Pick<Queue.Operations, "wrComple
         const start = slotOf(view, "wrStart", [], "void")
         const complete = slotOf(view, "wrComplete", [], "int")
         const abort = slotOf(view, "wrAbort", [], "void")
+        const bound: Array<() => void> = []
         start(extended)
         try {
-          build(builder(extended, view))
+          build(builder(extended, view, bound))
         } catch (thrown) {
           abort(extended)
           return thrown instanceof VerbsError ? Effect.fail(thrown) : Effect.die(thrown)
@@ -39,7 +41,7 @@ export const make = (library: Library.Library): Pick<Queue.Operations, "wrComple
         return Effect.runSync(Effect.result(ReturnConvention.returnedErrno(
           () => complete(extended),
           (errno) => errorOf("ibv_wr_complete", errno)
-        ))).pipe(Effect.fromResult)
+        ))).pipe(Effect.fromResult, Effect.tap(() => Effect.sync(() => bound.forEach((note) => note()))))
       })
   }
 }
@@ -119,7 +121,8 @@ const dataList = (pieces: ReadonlyArray<Uint8Array>): Uint8Array => {
   return memory
 }
 
-const builder = (qp: bigint, view: DataView): SendBatch.Builder => {
+/** `bound` collects what is to be noted of binds once they are posted. */
+const builder = (qp: bigint, view: DataView, bound: Array<() => void>): SendBatch.Builder => {
   const begin = ({ flags = [], wrId }: SendBatch.Request): void => {
     QueueLayout.QpEx.set("wrId", view, wrId)
     QueueLayout.QpEx.set("wrFlags", view, flags.reduce((bits, flag) => bits | sendFlags[flag], 0))
@@ -194,6 +197,7 @@ const builder = (qp: bigint, view: DataView): SendBatch.Builder => {
       QueueLayout.MwBindInfo.write(bind, { mr, addr, length, mwAccessFlags: AccessFlags.toNative(access) })
       begin(request)
       run(qp, mw, rkey, bind)
+      bound.push(() => MemoryCodec.setKey(mw, rkey))
     },
 
     setUdAddr: (ah, remoteQpn, remoteQkey) =>
