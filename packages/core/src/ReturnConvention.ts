@@ -71,3 +71,20 @@ export const negativeErrno = <E>(
     const result = call()
     return result < 0 ? Effect.fail(onError(-result, koffi().errno())) : Effect.succeed(result)
   })
+
+/**
+ * A call that takes long, on a thread of libuv's pool: what it returned, and errno as that thread left it, where a value of
+ * an earlier call may stand when this one does not set it. It cannot be interrupted: what C was lent must stay until it has
+ * returned. `start` is the `async` of a function, with the arguments.
+ *
+ * @category conventions
+ * @since 0.1.0
+ */
+export const onWorker = <R>(
+  start: (done: (error: unknown, result: R) => void) => void
+): Effect.Effect<{ readonly result: R; readonly errno: number }> =>
+  Effect.uninterruptible(Effect.callback((resume) => {
+    start((error, result) => {
+      resume(error ? Effect.die(error) : Effect.succeed({ result, errno: koffi().errno() }))
+    })
+  }))

@@ -5,6 +5,7 @@
  */
 import * as Enumeration from "@effect-rdma/core/Enumeration"
 import type * as Pointer from "@effect-rdma/core/Pointer"
+import type * as ConnectionParameters from "./ConnectionParameters.ts"
 
 const enumeration = Enumeration.make("CmEventType", [
   ["addrResolved", 0, "RDMA_CM_EVENT_ADDR_RESOLVED"],
@@ -61,6 +62,11 @@ export const formatType = enumeration.format
  * An event that was copied out and acked. `id` names the CM id, by its address: compare it with the id that you hold, and
  * follow it nowhere. `status` is 0, a negative errno for the error events, or a reject reason.
  *
+ * Of the optional parts, those are there that the event has in C: `listenId` and an `id` that is new and the receiver's to
+ * destroy in a `connectRequest`; `conn` in a `connectRequest`, `connectResponse`, `established`, `rejected` and
+ * `disconnected` of a connection; `ud` in a `connectRequest` and `established` of a datagram id, and in a `multicastJoin`;
+ * `multicastContext`, which was given to join, in a `multicastJoin` and `multicastError`.
+ *
  * @category models
  * @since 0.1.0
  */
@@ -68,4 +74,8 @@ export interface CmEvent {
   readonly event: CmEventType
   readonly status: number
   readonly id: Pointer.Pointer<"rdma_cm_id">
+  readonly listenId?: Pointer.Pointer<"rdma_cm_id">
+  readonly conn?: ConnectionParameters.ConnectionParameters
+  readonly ud?: ConnectionParameters.DatagramParameters
+  readonly multicastContext?: bigint
 }

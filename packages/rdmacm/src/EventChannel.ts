@@ -9,8 +9,8 @@ import type * as Pointer from "@effect-rdma/core/Pointer"
 import * as Resource from "@effect-rdma/core/Resource"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import * as Semaphore from "effect/Semaphore"
 import type * as CmEvent from "./CmEvent.ts"
+import * as Events from "./internal/channelEvents.ts"
 import * as RdmaCm from "./RdmaCm.ts"
 import type { RdmaCmError } from "./RdmaCmError.ts"
 
@@ -22,12 +22,8 @@ import type { RdmaCmError } from "./RdmaCmError.ts"
  */
 export interface EventChannel extends Resource.Resource<"EventChannel", Pointer.Pointer<"rdma_event_channel">> {
   readonly cm: RdmaCm.RdmaCm["Service"]
-  /**
-   * Taken while an event is got and not yet acked, and while an id is destroyed.
-   *
-   * @internal
-   */
-  readonly unacked: Semaphore.Semaphore
+  /** @internal */
+  readonly events: Events.ChannelEvents
 }
 
 /**
@@ -39,45 +35,42 @@ export interface EventChannel extends Resource.Resource<"EventChannel", Pointer.
  */
 export const make = (): Effect.Effect<EventChannel, RdmaCmError, RdmaCm.RdmaCm | Scope.Scope> => {
   const site = CreationSite.capture(make)
-  return Effect.flatMap(RdmaCm.RdmaCm, (cm) =>
-    Resource.make({
+  return Effect.flatMap(RdmaCm.RdmaCm, (cm) => {
+    const events = Events.make(countPair)
+    return Resource.make({
       kind: "EventChannel",
       pair: ["rdma_create_event_channel", "rdma_destroy_event_channel"],
       site,
       parents: [],
       cannotRefuse: true,
       acquire: cm.createEventChannel,
-      release: cm.destroyEventChannel,
-      fields: () => ({ cm, unacked: Semaphore.makeUnsafe(1) })
-    }))
+      // The ids of requests that nobody took are nobody else's.
+      release: (channel) =>
+        Effect.andThen(
+          Effect.forEach(Events.takeAll(events, () => true), (event) =>
+            event.event === "connectRequest" ? cm.destroyId(event.id) : Effect.void, { discard: true }),
+          cm.destroyEventChannel(channel)
+        ),
+      fields: () => ({ cm, events })
+    })
+  })
 }
 
 /**
- * The next event of any id of the channel. It waits without a thread and can be interrupted at any time. The event is
- * copied and acked before anything else happens on the channel, so no id's destruction can wait for an ack.
+ * The next event of any id of the channel that no operation on an id waits for, in their order. It waits without a thread and
+ * can be interrupted at any time. The event is copied and acked before anything else happens on the channel, so no id's
+ * destruction can wait for an ack.
+ *
+ * A `connectRequest` is not among them: it brings an id that somebody has to own, see `CmId.nextRequest`.
  *
  * @category queries
  * @since 0.1.0
  */
 export const next = (self: EventChannel): Effect.Effect<CmEvent.CmEvent, RdmaCmError> =>
-  Effect.flatMap(take(self), (event) =>
-    event === undefined
-      ? Effect.andThen(Resource.whileLive(self, Resource.use(self, self.cm.awaitCmEvent)), next(self))
-      : Effect.succeed(event))
+  Events.next(() => self, undefined, ({ event }) => event !== "connectRequest")
 
 // -----------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------
-
-// The event that is there, if any. No id of the channel is destroyed between its get and its ack: it would wait for the
-// ack, with the JS thread blocked.
-const take = (self: EventChannel): Effect.Effect<CmEvent.CmEvent | undefined, RdmaCmError> =>
-  Effect.uninterruptible(
-    Resource.use(self, (channel) =>
-      self.unacked.withPermit(Effect.matchEffect(self.cm.getCmEvent(channel), {
-        onFailure: (error) => error.reason._tag === "EAGAIN" ? Effect.succeed(undefined) : Effect.fail(error),
-        onSuccess: ({ event, pointer }) => Effect.as(Effect.andThen(self.cm.ackCmEvent(pointer), countPair), event)
-      })))
-  )
 
 const countPair = Effect.map(Ledger.Ledger, (ledger) => ledger.bracketed(["rdma_get_cm_event", "rdma_ack_cm_event"]))

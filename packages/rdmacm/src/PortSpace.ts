@@ -35,3 +35,11 @@ export type PortSpace = typeof PortSpace.Type
  * @since 0.1.0
  */
 export const toNative = enumeration.toNative
+
+/**
+ * The port space of a number in C.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fromNative = enumeration.fromNative

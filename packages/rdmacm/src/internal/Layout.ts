@@ -27,6 +27,17 @@ export const SockaddrIn6 = Struct.make("struct sockaddr_in6", 28, {
   sin6ScopeId: Struct.u32(24, "sin6_scope_id")
 })
 
+/** A native address of InfiniBand. */
+export const SockaddrIb = Struct.make("struct sockaddr_ib", 48, {
+  sibFamily: Struct.u16(0, "sib_family"),
+  sibPkey: Struct.be16(2, "sib_pkey"),
+  sibFlowinfo: Struct.be32(4, "sib_flowinfo"),
+  sibAddr: Struct.bytes(8, 16, "sib_addr"),
+  sibSid: Struct.be64(24, "sib_sid"),
+  sibSidMask: Struct.be64(32, "sib_sid_mask"),
+  sibScopeId: Struct.u64(40, "sib_scope_id")
+})
+
 /**
  * A connection manager id. `verbs`, `qp`, `pd` and the queues are borrowed from it; `srcAddr` and `dstAddr` are
  * `sockaddr_storage`.
@@ -86,6 +97,13 @@ export const ConnParam = Struct.make("struct rdma_conn_param", 24, {
   rnrRetryCount: Struct.u8(13, "rnr_retry_count"),
   srq: Struct.u8(14, "srq"),
   qpNum: Struct.u32(16, "qp_num")
+})
+
+/** A group to join, and how. */
+export const JoinMcAttrEx = Struct.make("struct rdma_cm_join_mc_attr_ex", 16, {
+  compMask: Struct.u32(0, "comp_mask"),
+  joinFlags: Struct.u32(4, "join_flags"),
+  addr: Struct.pointer(8, "addr")
 })
 
 /** A resolved address; freed as a list from its head. */

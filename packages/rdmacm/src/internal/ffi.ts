@@ -7,18 +7,20 @@ import * as DeviceNode from "@effect-rdma/core/DeviceNode"
 import * as Errno from "@effect-rdma/core/Errno"
 import * as Library from "@effect-rdma/core/Library"
 import * as NativeMemory from "@effect-rdma/core/NativeMemory"
-import * as NativeReason from "@effect-rdma/core/NativeReason"
 import * as Pointer from "@effect-rdma/core/Pointer"
 import * as Readiness from "@effect-rdma/core/Readiness"
 import * as ReturnConvention from "@effect-rdma/core/ReturnConvention"
 import * as Effect from "effect/Effect"
-import { readdirSync } from "node:fs"
-import * as CmEvent from "../CmEvent.ts"
-import * as PortSpace from "../PortSpace.ts"
 import type { ContextArray, RdmaCm } from "../RdmaCm.ts"
-import { RdmaCmError } from "../RdmaCmError.ts"
+import type { RdmaCmError } from "../RdmaCmError.ts"
+import * as Codec from "./codec.ts"
+import * as AddressInfo from "./ffi/addressInfo.ts"
+import * as Connection from "./ffi/connection.ts"
+import * as Endpoint from "./ffi/endpoint.ts"
+import { adapters, entries, errorOf, notPollable } from "./ffi/error.ts"
+import * as Identifier from "./ffi/identifier.ts"
+import * as Multicast from "./ffi/multicast.ts"
 import * as Layout from "./Layout.ts"
-import * as Sockaddr from "./sockaddr.ts"
 
 export const make = Effect.fnUntraced(function*(
   options: { readonly path?: string }
@@ -40,9 +42,6 @@ const operationsOf = (library: Library.Library): RdmaCm["Service"] => {
   const destroyEventChannel = library.bind("rdma_destroy_event_channel", ["pointer"], "void")
   const getCmEvent = library.bind("rdma_get_cm_event", ["pointer", "buffer"], "int")
   const ackCmEvent = library.bind("rdma_ack_cm_event", ["pointer"], "int")
-  const createId = library.bind("rdma_create_id", ["pointer", "buffer", "pointer", "int"], "int")
-  const destroyId = library.bind("rdma_destroy_id", ["pointer"], "int")
-  const resolveAddr = library.bind("rdma_resolve_addr", ["pointer", "buffer", "buffer", "int"], "int")
 
   const operations: RdmaCm["Service"] = {
     getDevices: Effect.uninterruptible(Effect.suspend(() => {
@@ -92,11 +91,7 @@ const operationsOf = (library: Library.Library): RdmaCm["Service"] => {
           ),
           () => {
             const pointer = pointerIn<"rdma_cm_event">(out)
-            const { event, id, status } = Layout.CmEvent.read(NativeMemory.view(pointer, Layout.CmEvent.size))
-            return {
-              pointer,
-              event: { event: CmEvent.typeFromNative(event), status, id: Pointer.make<"rdma_cm_id">(id) }
-            }
+            return { pointer, event: Codec.readEvent(pointer) }
           }
         )
       }),
@@ -109,35 +104,11 @@ const operationsOf = (library: Library.Library): RdmaCm["Service"] => {
         )
       ),
 
-    createId: (channel, portSpace) =>
-      Effect.suspend(() => {
-        const out = new BigUint64Array(1)
-        return Effect.map(
-          ReturnConvention.minusOneErrno(
-            () => createId(channel, out, null, PortSpace.toNative(portSpace)),
-            (errno) => errorOf("rdma_create_id", errno, { portSpace })
-          ),
-          () => pointerIn<"rdma_cm_id">(out)
-        )
-      }),
-    destroyId: (id) =>
-      Effect.asVoid(
-        ReturnConvention.minusOneErrno(() => destroyId(id), (errno) => errorOf("rdma_destroy_id", errno, {}))
-      ),
-    resolveAddr: (id, source, destination, timeoutMillis) =>
-      Effect.suspend(() => {
-        const from = source === undefined ? null : Sockaddr.encode(source)
-        const to = Sockaddr.encode(destination)
-        return Effect.asVoid(ReturnConvention.minusOneErrno(
-          () => resolveAddr(id, from, to, timeoutMillis),
-          (errno) =>
-            errorOf("rdma_resolve_addr", errno, {
-              ...(source === undefined ? undefined : { source }),
-              destination,
-              timeoutMillis
-            })
-        ))
-      })
+    ...Identifier.make(library),
+    ...Connection.make(library),
+    ...Multicast.make(library),
+    ...AddressInfo.make(library),
+    ...Endpoint.make(library)
   }
   return operations
 }
@@ -151,17 +122,6 @@ const ENOENT = Errno.numberOf("ENOENT")
 
 const nodes = "/dev/infiniband"
 const managerNode = `${nodes}/rdma_cm`
-
-const entries = (folder: string): ReadonlyArray<string> | undefined => {
-  try {
-    return readdirSync(folder)
-  } catch {
-    return undefined
-  }
-}
-
-/** The kernel makes this folder when its RDMA core is loaded; without it there are none to list. */
-const adapters = () => entries("/sys/class/infiniband")
 
 const verbsNodes = () =>
   (entries(nodes) ?? []).filter((name) => name.startsWith("uverbs")).map((name) => `${nodes}/${name}`)
@@ -187,32 +147,10 @@ const readPointers = <S extends string>(list: bigint, count: number): ReadonlyAr
 const cannotOpen = "An adapter is there, but librdmacm could open none: is its driver in user space installed " +
   "(apt-get install ibverbs-providers) and ib_uverbs loaded?"
 
-const unavailable = "Load it with: modprobe rdma_ucm, and the driver of the adapter, such as mlx5_ib or rdma_rxe"
-
 const noDevice = "There is no RDMA device; rdma link lists them. Without hardware: modprobe rdma_rxe && " +
   "rdma link add rxe0 type rxe netdev eth0"
-
-const errorOf = (call: string, errno: number, input: RdmaCmError["input"], hint?: string): RdmaCmError => {
-  // librdmacm says ENODEV for both; only without the kernel's RDMA core is there no such folder.
-  if (errno === ENODEV && adapters() === undefined) {
-    return new RdmaCmError({
-      call,
-      reason: new NativeReason.RdmaUnavailable({ errno }),
-      input,
-      hint: unavailable
-    })
-  }
-  return new RdmaCmError({
-    call,
-    reason: NativeReason.fromErrno(errno),
-    input,
-    ...(hint === undefined ? undefined : { hint })
-  })
-}
 
 const openErrorOf = (errno: number): RdmaCmError => {
   const hint = errno === ENODEV ? noDevice : DeviceNode.hint(errno, managerNode)
   return errorOf("rdma_create_event_channel", errno, {}, errno === ENOENT ? `${hint}. The module is rdma_ucm` : hint)
 }
-
-const notPollable = (call: string, { errno, fd }: Readiness.NotPollable): RdmaCmError => errorOf(call, errno, { fd })

@@ -11,7 +11,6 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Result from "effect/Result"
-import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Lane from "../conformance/Lane.ts"
 import * as Faults from "../Faults.ts"
@@ -52,11 +51,11 @@ export const timesCalled = (calls: ReadonlyArray<Faults.ObservedCall>, name: Fau
 
 /** A library error says which C function failed and why. */
 export const assertReason = (
-  error: NativeError.NativeError | Schema.SchemaError,
+  error: NativeError.NativeError | { readonly _tag: string; readonly message: string },
   call: string,
   reason: NativeError.NativeError["reason"]["_tag"]
 ): void => {
-  if (!("reason" in error)) return assert.fail(`expected ${reason} of ${call}, got ${error.message}`)
+  if (!("input" in error)) return assert.fail(`expected ${reason} of ${call}, got ${error.message}`)
   assert.deepStrictEqual({ call: error.call, reason: error.reason._tag }, { call, reason }, error.message)
   assert.include(error.message, call)
 }

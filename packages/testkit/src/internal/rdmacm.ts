@@ -2,6 +2,7 @@ import * as Errno from "@effect-rdma/core/Errno"
 import * as Gid from "@effect-rdma/core/Gid"
 import * as NativeReason from "@effect-rdma/core/NativeReason"
 import type * as Pointer from "@effect-rdma/core/Pointer"
+import * as CmAddress from "@effect-rdma/rdmacm/CmAddress"
 import type * as CmEvent from "@effect-rdma/rdmacm/CmEvent"
 import type * as PortSpace from "@effect-rdma/rdmacm/PortSpace"
 import type { ContextArray, RdmaCm } from "@effect-rdma/rdmacm/RdmaCm"
@@ -147,8 +148,15 @@ export const make = (fabric: Host.FabricState, host: Host.HostState, scope: Scop
     resolveAddr: (id, source, destination, timeoutMillis) =>
       Effect.suspend(() => {
         const call = "rdma_resolve_addr"
-        const input = { ...(source === undefined ? {} : { source }), destination, timeoutMillis }
+        const input = {
+          ...(source === undefined ? {} : { source: CmAddress.format(source) }),
+          destination: CmAddress.format(destination),
+          timeoutMillis
+        }
         const self = ids.get(call, id)
+        if (source?._tag === "IbAddress" || destination._tag === "IbAddress") {
+          return fail(call, "EADDRNOTAVAIL", input)
+        }
         if (self.state !== "idle" || (source !== undefined && source._tag !== destination._tag)) {
           return fail(call, "EINVAL", input)
         }
@@ -161,9 +169,60 @@ export const make = (fabric: Host.FabricState, host: Host.HostState, scope: Scop
           Effect.forkIn(scope, { startImmediately: true }),
           Effect.asVoid
         )
-      })
+      }),
+    readId: (id) =>
+      Effect.sync(() => {
+        const { boundTo, portSpace } = ids.get("rdma_cm_id", id)
+        return {
+          channel: undefined,
+          verbs: boundTo && contextOf(boundTo),
+          portNum: boundTo === undefined ? 0 : 1,
+          portSpace,
+          qpType: portSpace === "udp" || portSpace === "ipoib" ? "ud" : "rc",
+          localAddress: undefined,
+          peerAddress: undefined,
+          numPaths: 0,
+          qp: undefined,
+          srq: undefined,
+          pd: undefined,
+          sendCq: undefined,
+          recvCq: undefined
+        }
+      }),
+    ...withoutConnections
   }
 }
+
+const missing = (call: string) => () => fail(call, "EOPNOTSUPP")
+
+/** What the fabric has not yet. */
+const withoutConnections = {
+  bindAddr: missing("rdma_bind_addr"),
+  resolveRoute: missing("rdma_resolve_route"),
+  listen: missing("rdma_listen"),
+  connect: missing("rdma_connect"),
+  accept: missing("rdma_accept"),
+  establish: missing("rdma_establish"),
+  reject: missing("rdma_reject"),
+  disconnect: missing("rdma_disconnect"),
+  initQpAttr: missing("rdma_init_qp_attr"),
+  migrateId: missing("rdma_migrate_id"),
+  setOption: missing("rdma_set_option"),
+  setLocalEce: missing("rdma_set_local_ece"),
+  getRemoteEce: missing("rdma_get_remote_ece"),
+  joinMulticast: missing("rdma_join_multicast"),
+  joinMulticastEx: missing("rdma_join_multicast_ex"),
+  leaveMulticast: missing("rdma_leave_multicast"),
+  getaddrinfo: missing("rdma_getaddrinfo"),
+  createQp: missing("rdma_create_qp"),
+  destroyQp: () => Effect.void,
+  createSrq: missing("rdma_create_srq"),
+  destroySrq: () => Effect.void,
+  createEp: missing("rdma_create_ep"),
+  destroyEp: () => Effect.void,
+  getRequest: missing("rdma_get_request"),
+  awaitRequest: missing("poll")
+} satisfies Partial<RdmaCm["Service"]>
 
 // -----------------------------------------------------------------------------
 // internal

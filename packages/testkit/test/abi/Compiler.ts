@@ -21,6 +21,7 @@ const headers = [
   "sys/mman.h",
   "infiniband/verbs.h",
   "infiniband/umad.h",
+  "infiniband/ib.h",
   "rdma/rdma_cma.h"
 ]
 

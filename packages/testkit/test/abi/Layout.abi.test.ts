@@ -6,6 +6,7 @@ import * as PortState from "@effect-rdma/core/PortState"
 import * as StaticRate from "@effect-rdma/core/StaticRate"
 import * as Struct from "@effect-rdma/core/Struct"
 import * as TransportType from "@effect-rdma/core/TransportType"
+import * as AddressInfoAttributes from "@effect-rdma/rdmacm/AddressInfoAttributes"
 import * as CmEvent from "@effect-rdma/rdmacm/CmEvent"
 import * as PortSpace from "@effect-rdma/rdmacm/PortSpace"
 import * as AccessFlags from "@effect-rdma/verbs/AccessFlags"
@@ -15,7 +16,10 @@ import * as QueuePairState from "@effect-rdma/verbs/QueuePairState"
 import * as QueuePairType from "@effect-rdma/verbs/QueuePairType"
 import { assert, describe, it } from "@effect/vitest"
 import * as linux from "../../../core/src/internal/linux.ts"
+import * as cmIdentifier from "../../../rdmacm/src/internal/ffi/identifier.ts"
+import * as cmMulticast from "../../../rdmacm/src/internal/ffi/multicast.ts"
 import * as rdmacm from "../../../rdmacm/src/internal/Layout.ts"
+import { families } from "../../../rdmacm/src/internal/sockaddr.ts"
 import * as umad from "../../../umad/src/internal/Layout.ts"
 import * as address from "../../../verbs/src/internal/AddressLayout.ts"
 import * as codec from "../../../verbs/src/internal/codec.ts"
@@ -149,6 +153,25 @@ const enumerations: { readonly [name: string]: { readonly [name: string]: number
     RDMA_PS_TCP: PortSpace.toNative("tcp"),
     RDMA_PS_UDP: PortSpace.toNative("udp"),
     RDMA_PS_IB: PortSpace.toNative("ib")
+  },
+  "rdma_addrinfo.ai_flags": {
+    RAI_PASSIVE: AddressInfoAttributes.flagsToNative(["passive"]),
+    RAI_NUMERICHOST: AddressInfoAttributes.flagsToNative(["numericHost"]),
+    RAI_NOROUTE: AddressInfoAttributes.flagsToNative(["noRoute"]),
+    RAI_FAMILY: AddressInfoAttributes.flagsToNative(["family"])
+  },
+  "rdma_cma.h of options and multicast": {
+    RDMA_OPTION_ID: 0,
+    RDMA_OPTION_ID_TOS: cmIdentifier.options.TypeOfService,
+    RDMA_OPTION_ID_REUSEADDR: cmIdentifier.options.ReuseAddress,
+    RDMA_OPTION_ID_AFONLY: cmIdentifier.options.AddressFamilyOnly,
+    RDMA_OPTION_ID_ACK_TIMEOUT: cmIdentifier.options.AckTimeout,
+    "RDMA_CM_JOIN_MC_ATTR_ADDRESS | RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS": cmMulticast.joinMask,
+    RDMA_MC_JOIN_FLAG_FULLMEMBER: cmMulticast.joinFlagValues.indexOf("fullMember"),
+    RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER: cmMulticast.joinFlagValues.indexOf("sendOnlyFullMember"),
+    AF_INET: families.ipv4,
+    AF_INET6: families.ipv6,
+    AF_IB: families.ib
   },
   ibv_access_flags: {
     IBV_ACCESS_LOCAL_WRITE: AccessFlags.bits.localWrite,

@@ -1,5 +1,5 @@
 import { RdmaCm } from "@effect-rdma/rdmacm"
-import type * as RdmaCmConformance from "@effect-rdma/testkit/conformance/RdmaCm"
+import type * as RdmaCmLane from "@effect-rdma/testkit/conformance/RdmaCmLane"
 import { Verbs } from "@effect-rdma/verbs"
 import { Context, Effect, Layer } from "effect"
 import { fabric, type FabricServices } from "./fabric.ts"
@@ -7,7 +7,7 @@ import { addNeighbour, kernelHolds, roce } from "./softRoce.ts"
 
 const manager = { ...roce, device: "rxe0", port: 1 } as const
 
-export const rdmaCmOnFabric: RdmaCmConformance.RdmaCmLane<FabricServices> = { ...fabric, ...manager }
+export const rdmaCmOnFabric: RdmaCmLane.RdmaCmLane<FabricServices> = { ...fabric, ...manager }
 
 // At its first call librdmacm opens every device and keeps it open; the first wait of the process opens an epoll
 // descriptor for good. Neither is a leak of a test.
@@ -21,7 +21,7 @@ const librdmacm = Layer.tap(RdmaCm.RdmaCm.layer, (context) =>
     yield* cm.destroyEventChannel(channel)
   }).pipe(Effect.orDie))
 
-export const rdmaCmOnSoftRoce: RdmaCmConformance.RdmaCmLane = {
+export const rdmaCmOnSoftRoce: RdmaCmLane.RdmaCmLane = {
   name: "softroce",
   layer: Layer.tap(Layer.merge(Verbs.Verbs.layer, librdmacm), () => addNeighbour),
   snapshot: kernelHolds,

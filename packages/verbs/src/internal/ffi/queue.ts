@@ -3,12 +3,12 @@
  *
  * @since 0.1.0
  */
-import * as Identifier from "@effect-rdma/core/Identifier"
 import * as Library from "@effect-rdma/core/Library"
 import * as NativeMemory from "@effect-rdma/core/NativeMemory"
 import type * as Pointer from "@effect-rdma/core/Pointer"
 import * as ReturnConvention from "@effect-rdma/core/ReturnConvention"
 import * as Effect from "effect/Effect"
+import * as NativeStruct from "../../NativeStruct.ts"
 import type * as Queue from "../../operations/Queue.ts"
 import * as QueuePairAttributes from "../../QueuePairAttributes.ts"
 import type { VerbsError } from "../../VerbsError.ts"
@@ -109,7 +109,7 @@ export const make = (library: Library.Library, forget: (destroyed: bigint) => vo
             () => createQp(pd, view),
             (errno) => queuePairErrorOf("ibv_create_qp", errno, attributes)
           ),
-          (qp) => madeOf(qp, view)
+          (qp) => NativeStruct.readMadeQueuePair(qp, view)
         )
       }),
     createQpEx: (context, attributes) =>
@@ -123,7 +123,7 @@ export const make = (library: Library.Library, forget: (destroyed: bigint) => vo
             (errno) => queuePairErrorOf("ibv_create_qp_ex", errno, attributes)
           )
           : create<"ibv_qp">("ibv_create_qp_ex", context, "createQpEx", () => view, { qpType: attributes.qpType })
-        return Effect.map(made, (qp) => madeOf(qp, view))
+        return Effect.map(made, (qp) => NativeStruct.readMadeQueuePair(qp, view))
       }),
     openQp: (context, { qpNum, qpType, xrcd }) =>
       create("ibv_open_qp", context, "openQp", () => Codec.encodeOpen({ qpNum, qpType, xrcd }), { qpNum }),
@@ -217,12 +217,6 @@ const queuePairErrorOf = (call: string, errno: number, { cap, qpType }: Queue.Qu
     { qpType, maxSendWr: cap.maxSendWr, maxRecvWr: cap.maxRecvWr },
     errno === 0 ? silent : undefined
   )
-
-const madeOf = (qp: Pointer.Pointer<"ibv_qp">, init: DataView): Queue.MadeQueuePair => ({
-  qp,
-  qpNum: Identifier.Qpn.make(QueueLayout.Qp.get("qpNum", NativeMemory.view(qp, QueueLayout.Qp.size)) & 0xffffff),
-  cap: Codec.decodeCap(init)
-})
 
 /** The key of a hash is behind a pointer in the struct: it lives outside of the JS heap for the call. */
 const withKey = <A>(

@@ -1,0 +1,73 @@
+/**
+ * Conformance of datagram ids: how two sides learn of each other's queue pairs.
+ *
+ * @since 0.1.0
+ */
+import * as CmId from "@effect-rdma/rdmacm/CmId"
+import * as EventChannel from "@effect-rdma/rdmacm/EventChannel"
+import * as QueuePair from "@effect-rdma/verbs/QueuePair"
+import { assert } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { queuePairFor, rdmaCmSuite } from "../../internal/conformanceRdmaCm.ts"
+import type * as RdmaCmLane from "../RdmaCmLane.ts"
+
+/**
+ * Registers the suite on a lane.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const suite = <Others = never>(lane: RdmaCmLane.RdmaCmLane<Others>): void => {
+  const { at, it, listening, routed } = rdmaCmSuite(lane)
+
+  it("the side that connects learns where to send, and the private data of the other one", () =>
+    Effect.gen(function*() {
+      const { address, listener } = yield* listening(yield* EventChannel.make(), "udp")
+      const id = yield* routed(yield* EventChannel.make(), address, "udp")
+      const server = Effect.gen(function*() {
+        const request = yield* CmId.nextRequest(listener)
+        const { queuePair } = yield* queuePairFor(request.id, "ud")
+        for (const state of ["init", "rtr", "rts"] as const) {
+          yield* CmId.moveQueuePair(request.id, queuePair, state)
+        }
+        assert.strictEqual(yield* QueuePair.state(queuePair), "rts")
+        yield* CmId.accept(request.id, { qpNum: queuePair.qpNum, privateData: Uint8Array.of(4, 5, 6) })
+        return { ...request, queuePair }
+      })
+      const [{ conn, queuePair, ud }, answer] = yield* Effect.all([
+        server,
+        CmId.connect(id, { privateData: Uint8Array.of(1, 2, 3) })
+      ], { concurrency: "unbounded" })
+      assert.isUndefined(conn)
+      assert.deepStrictEqual(ud?.privateData.slice(0, 4), Uint8Array.of(1, 2, 3, 0))
+      assert.isUndefined(ud?.ahAttr)
+      assert.strictEqual(answer.event, "established")
+      assert(answer.ud !== undefined)
+      assert.deepStrictEqual(answer.ud.privateData.slice(0, 4), Uint8Array.of(4, 5, 6, 0))
+      assert.strictEqual(answer.ud.qpNum, queuePair.qpNum)
+      const { attributes } = yield* QueuePair.query(queuePair)
+      assert.strictEqual(answer.ud.qkey, attributes.qkey)
+      assert.strictEqual(answer.ud.ahAttr?.portNum, lane.port)
+      assert.isDefined(answer.ud.ahAttr?.grh)
+    }))
+
+  it("a rejected request is PeerUnreachable with status 2", () =>
+    Effect.gen(function*() {
+      const { address, listener } = yield* listening(yield* EventChannel.make(), "udp")
+      const id = yield* routed(yield* EventChannel.make(), address, "udp")
+      const [error] = yield* Effect.all([
+        Effect.flip(CmId.connect(id)),
+        Effect.scoped(Effect.flatMap(CmId.nextRequest(listener), ({ id }) => CmId.reject(id)))
+      ], { concurrency: "unbounded" })
+      assert(error._tag === "PeerUnreachable", error.message)
+      assert.strictEqual(error.status, 2)
+    }))
+
+  it("a port that nobody listens on is PeerUnreachable with status 1", () =>
+    Effect.gen(function*() {
+      const id = yield* routed(yield* EventChannel.make(), at(9), "udp")
+      const error = yield* Effect.flip(CmId.connect(id))
+      assert(error._tag === "PeerUnreachable", error.message)
+      assert.strictEqual(error.status, 1)
+    }))
+}
