@@ -18,6 +18,7 @@ import { Verbs } from "@effect-rdma/verbs/Verbs"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as FiberSet from "effect/FiberSet"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -201,12 +202,12 @@ export const make = Effect.fn("Fabric.make")(function*(
   const addresses = { next: firstAddress }
   const hosts = new Map(topology.hosts.map((host) => [host.name, Host.make(host, addresses)]))
   const log: Array<LoggedCall> = []
-  const fork = Effect.runSyncWith(yield* Effect.context<never>())
+  const fork = yield* FiberSet.makeRuntime()
   const fabric: Host.FabricState = {
     hosts,
     work: WorkList.make(),
     after: (duration, run) => {
-      const fiber = fork(Effect.forkIn(Effect.delay(Effect.sync(run), duration), scope, { startImmediately: true }))
+      const fiber = fork(Effect.delay(Effect.sync(run), duration))
       return () => fiber.interruptUnsafe()
     }
   }
