@@ -5,7 +5,9 @@
  */
 import * as CreationSite from "@effect-rdma/core/CreationSite"
 import * as Ledger from "@effect-rdma/core/Ledger"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 
@@ -70,6 +72,29 @@ export const checkIn = <A, E, R>(
 export const assertNothingAlive: Effect.Effect<void> = Effect.flatMap(Ledger.Ledger, (ledger) => dieOfLeaks(ledger))
 
 /**
+ * A fresh ledger with creation sites, for what runs as long as the layer is there: it dies with {@link LeakError} at its end
+ * when anything is alive then.
+ *
+ * ```ts
+ * import { Fabric, LeakCheck } from "@effect-rdma/testkit"
+ * import { DeviceContext } from "@effect-rdma/verbs"
+ * import { it } from "@effect/vitest"
+ * import { Effect, Layer } from "effect"
+ *
+ * it.layer(Layer.merge(LeakCheck.layer, Fabric.layer))("my library", (it) => {
+ *   it.effect("opens a device", () => DeviceContext.openByName("rxe0"))
+ * })
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer: Layer.Layer<never> = Layer.fresh(Layer.effectContext(Effect.map(
+  Effect.acquireRelease(Effect.sync(Ledger.makeUnsafe), dieOfLeaks),
+  (ledger) => Context.make(Ledger.Ledger, ledger).pipe(Context.add(CreationSite.CaptureSites, true))
+)))
+
+/**
  * What is alive, as a person can act on it: each resource with the call and the place that made it, below its parent, and
  * why it was not released.
  *
@@ -85,7 +110,7 @@ export const report = (alive: ReadonlyArray<Ledger.Entry>): string =>
 // internal
 // -----------------------------------------------------------------------------
 
-const dieOfLeaks = (ledger: Ledger.Ledger): Effect.Effect<void> => {
+function dieOfLeaks(ledger: Ledger.Ledger): Effect.Effect<void> {
   const leaks = ledger.live().filter((entry) => entry.ownership === "owned")
   return leaks.length === 0
     ? Effect.void
