@@ -141,7 +141,7 @@ export const explore = Effect.fnUntraced(function*<A, E, Services, LayerError>(
   let runs = 1
   for (const plan of plansOf(asItIs, options)) {
     runs++
-    const { finding } = yield* runPlan(program, options, plan, 20 * asItIs.steps + 10_000)
+    const { finding } = yield* runPlan(program, options, plan, 20 * asItIs.steps + 50_000)
     if (finding !== undefined) return { ...report, runs, finding }
   }
   return { ...report, runs, finding: undefined }
@@ -207,14 +207,12 @@ const shuffles = 20
 interface Run {
   readonly steps: number
   readonly calls: ReadonlyArray<Faults.ObservedCall>
-  /** The C functions that released something. */
-  readonly releases: ReadonlySet<string>
   readonly finding: Finding | undefined
 }
 
 /** Everything to try, the simplest first. */
 const plansOf = <Services, LayerError>(
-  { calls, releases, steps }: Run,
+  { calls, steps }: Run,
   { errno = "ENOMEM", pairs = false, runs = 1000 }: Options<Services, LayerError>
 ): ReadonlyArray<Plan> => {
   const orders = Array.from({ length: shuffles }, (_, seed): Plan => ({ faults: [], seed: seed + 1 }))
@@ -223,7 +221,7 @@ const plansOf = <Services, LayerError>(
     if (!Faults.isFallible(call)) return []
     const nth = (counts.get(call) ?? 0) + 1
     counts.set(call, nth)
-    return [{ call, nth, errno: releases.has(call) ? "EBUSY" : errno }]
+    return [{ call, nth, errno: Faults.isRelease(call) ? "EBUSY" : errno }]
   })
   const failures = faults.map((fault): Plan => ({ faults: [fault] }))
   const interruptions = Array.from({ length: steps }, (_, step): Plan => ({ faults: [], interruptAt: step + 1 }))
@@ -252,15 +250,13 @@ const runPlan = Effect.fnUntraced(function*<A, E, Services, LayerError>(
   const ledger = Ledger.makeUnsafe()
   const injection = yield* Faults.start(plan.faults)
   const misuses: Array<FabricMisuse> = []
-  let objects: ReadonlyArray<Fabric.NativeObject> = []
+  const objects: Array<Fabric.NativeObject> = []
   const whole = Effect.scoped(Effect.flatMap(Layer.build(layer), (services) => {
     const fabric = Context.getOrUndefined(services, Fabric.Fabric)
     return Effect.scoped(program).pipe(
-      Effect.ensuring(Effect.sync(() => {
-        if (fabric !== undefined) objects = Effect.runSync(fabric.objects)
-      })),
+      Effect.ensuring(fabric === undefined ? Effect.void : Effect.map(fabric.objects, (left) => objects.push(...left))),
       Faults.injectInto(injection),
-      Effect.provideContext(watching(misuses)(services))
+      Effect.provideContext(watching(fabric, misuses, objects)(services))
     )
   }))
   const context = Context.make(Ledger.Ledger, ledger).pipe(Context.add(CreationSite.CaptureSites, true))
@@ -271,20 +267,35 @@ const runPlan = Effect.fnUntraced(function*<A, E, Services, LayerError>(
     maxSteps
   })
   const calls = yield* injection.calls
-  const releases = new Set(ledger.totals().map(({ pair: [, release] }) => release))
   const isPlain = plan.faults.length === 0 && plan.interruptAt === undefined
-  const found = findingIn({ ledger, outcome, calls, releases, misuses, objects, mayFail, isPlain })
-  return { steps: outcome.steps, calls, releases, finding: found === undefined ? undefined : { ...found, plan } }
+  const found = findingIn({ ledger, outcome, calls, misuses, objects, mayFail, isPlain })
+  return { steps: outcome.steps, calls, finding: found === undefined ? undefined : { ...found, plan } }
 })
 
-const watching = (misuses: Array<FabricMisuse>) => {
-  const watch = <A, E>(_call: unknown, _args: unknown, run: Effect.Effect<A, E>): Effect.Effect<A, E> =>
-    Effect.tapCause(run, (cause) =>
-      Effect.sync(() => {
-        for (const reason of cause.reasons) {
-          if (Cause.isDieReason(reason) && reason.defect instanceof FabricMisuse) misuses.push(reason.defect)
-        }
-      }))
+/** Notes what would crash or freeze a process, and what is still on a context that is closed. */
+const watching = (
+  fabric: Fabric.Fabric["Service"] | undefined,
+  misuses: Array<FabricMisuse>,
+  left: Array<Fabric.NativeObject>
+) => {
+  const note = (defect: unknown) => {
+    if (defect instanceof FabricMisuse) misuses.push(defect)
+  }
+  const watch = <A, E>(
+    call: Faults.FallibleCall | Faults.InfallibleCall,
+    args: ReadonlyArray<unknown>,
+    run: Effect.Effect<A, E>
+  ): Effect.Effect<A, E> => {
+    const watched = Effect.onError(
+      run,
+      (cause) => Effect.sync(() => cause.reasons.filter(Cause.isDieReason).forEach(({ defect }) => note(defect)))
+    )
+    if (call !== "ibv_close_device" || fabric === undefined) return watched
+    return Effect.flatMap(fabric.objects, (objects) => {
+      left.push(...objects.filter(({ context, kind }) => context === args[0] && kind !== "DeviceContext"))
+      return watched
+    })
+  }
   const watcher = {
     fallible: watch,
     infallible: watch,
@@ -292,7 +303,7 @@ const watching = (misuses: Array<FabricMisuse>) => {
       try {
         return run()
       } catch (defect) {
-        if (defect instanceof FabricMisuse) misuses.push(defect)
+        note(defect)
         throw defect
       }
     }
@@ -304,7 +315,6 @@ interface Evidence {
   readonly ledger: Ledger.Ledger
   readonly outcome: Simulation.Outcome<unknown, unknown>
   readonly calls: ReadonlyArray<Faults.ObservedCall>
-  readonly releases: ReadonlySet<string>
   readonly misuses: ReadonlyArray<FabricMisuse>
   readonly objects: ReadonlyArray<Fabric.NativeObject>
   readonly mayFail: ReadonlyArray<Faults.FallibleCall>
@@ -313,10 +323,10 @@ interface Evidence {
 }
 
 const findingIn = (
-  { calls, isPlain, ledger, mayFail, misuses, objects, outcome, releases }: Evidence
+  { calls, isPlain, ledger, mayFail, misuses, objects, outcome }: Evidence
 ): Omit<Finding, "plan"> | undefined => {
   const fired = calls.filter(({ failedWith }) => failedWith !== undefined)
-  const releaseFailed = fired.some(({ call }) => releases.has(call))
+  const releaseFailed = fired.some(({ call }) => Faults.isRelease(call))
   const [misuse] = misuses
   if (misuse !== undefined) return { kind: "misuse", problem: misuse.message }
   if (outcome._tag !== "Ended") {
@@ -325,6 +335,7 @@ const findingIn = (
   }
   const { exit } = outcome
   for (const defect of defectsOf(exit)) {
+    if (defect instanceof LeakCheck.LeakError && !releaseFailed) return { kind: "leak", problem: defect.message }
     if (defect instanceof UseAfterRelease) return { kind: "dead handle", problem: defect.message }
     if (defect instanceof ReleaseError) {
       if (!releaseFailed) return { kind: "failed release", problem: defect.message }
@@ -335,7 +346,7 @@ const findingIn = (
     ownership === "owned" && !(state === "leaked" && releaseFailed)
   )
   if (alive.length > 0) return { kind: "leak", problem: LeakCheck.report(alive) }
-  if (objects.length > ledger.live().length) {
+  if (objects.length > ledger.live().length && !(releaseFailed && Exit.isFailure(exit))) {
     const made = objects.map(({ host, kind }) => `${kind} on ${host}`).join(", ")
     return { kind: "leak", problem: `native objects that no handle owns: ${made}` }
   }

@@ -61,6 +61,8 @@ export interface NativeObject {
   readonly pointer: bigint
   /** The device that it is on; absent for lists, channels and ids. */
   readonly device: string | undefined
+  /** The pointer of the context that it was made on. */
+  readonly context: bigint | undefined
 }
 
 /**
@@ -294,8 +296,8 @@ const deviceOf = (call: string, host: Host.HostState, name: string): Host.Device
 
 const copyOf = (call: NativeCall): NativeCall => ({ ...call })
 
-const objectOf = (host: string, pointer: bigint, { device, kind }: Heap.Native): ReadonlyArray<NativeObject> =>
-  kind === undefined || device?.plugged === false ? [] : [{ host, kind, pointer, device: device?.name }]
+const objectOf = (host: string, pointer: bigint, { context, device, kind }: Heap.Native): ReadonlyArray<NativeObject> =>
+  kind === undefined || device?.plugged === false ? [] : [{ host, kind, pointer, device: device?.name, context }]
 
 const seamsOf = (
   fabric: Host.FabricState,

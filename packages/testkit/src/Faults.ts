@@ -40,6 +40,14 @@ export type InfallibleCall = Calls.InfallibleCall
 export const isFallible = (call: FallibleCall | InfallibleCall): call is FallibleCall => Calls.isFallible(call)
 
 /**
+ * Whether a C function releases what another one acquired.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isRelease = (call: FallibleCall | InfallibleCall): boolean => releases.test(call)
+
+/**
  * A failure to come. `nth` counts from 1 the calls of `call`, or all calls that can fail when it is left out. Errno 0 is
  * what some providers do: NULL without an errno, the reason `UnknownErrno`.
  *
@@ -221,5 +229,8 @@ export const layer =
 // -----------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------
+
+const releases =
+  /^(?:(?:ibv|rdma|umad)_(?:exp_)?(?:ack|close|dealloc|dereg|destroy|detach|done|free|leave|release|unimport|unregister)|close$)/
 
 const hint = "A fault put this failure here"

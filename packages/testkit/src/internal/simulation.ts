@@ -27,8 +27,8 @@ export type Outcome<A, E> =
   | { readonly _tag: "Endless"; readonly steps: number }
 
 /**
- * Runs a program under a scheduler and a clock of its own, so that a run is the same each time. Time passes only when
- * no fiber is ready, or the ready ones have been busy for long, and then at once to whatever is due next.
+ * Runs a program under a scheduler and a clock of its own, so that a run is the same each time. Time passes
+ * little by little with each step, and when no fiber is ready at once to whatever is due next.
  */
 export const run = <A, E>(
   program: Effect.Effect<A, E>,
@@ -50,7 +50,7 @@ export const run = <A, E>(
         for (let task = scheduler.next(); task !== undefined; task = scheduler.next()) {
           steps++
           if (steps === options.interruptAt) fiber.interruptUnsafe()
-          if (steps % busySteps === 0) clock.advance()
+          clock.pass(stepMillis)
           if (steps > options.maxSteps) return abandon(fiber, { _tag: "Endless", steps })
           task()
         }
@@ -71,7 +71,7 @@ export const run = <A, E>(
 const seeded = (seed: number) => Random.withSeed(Effect.service(Random.Random), seed)
 
 // Who polls without a rest takes time too.
-const busySteps = 100
+const stepMillis = 0.05
 
 // Turns of the event loop; what is slower than that is not of a simulation.
 const patience = 20
@@ -173,16 +173,31 @@ class SimulatedClock implements Clock.Clock {
     }
   }
 
+  /** Lets so much time pass, and wakes who is due. */
+  pass(millis: number): void {
+    const end = this.now + millis
+    for (let first = this.first(); first !== undefined && first.due <= end; first = this.first()) this.wake(first)
+    this.now = end
+  }
+
   /** Lets time pass to the first sleeper that is due, and wakes it. */
   advance(): boolean {
-    const first = this.sleepers.reduce<Sleeper | undefined>(
+    const first = this.first()
+    if (first === undefined) return false
+    this.wake(first)
+    return true
+  }
+
+  private first(): Sleeper | undefined {
+    return this.sleepers.reduce<Sleeper | undefined>(
       (first, sleeper) => first === undefined || sleeper.due < first.due ? sleeper : first,
       undefined
     )
-    if (first === undefined) return false
-    this.sleepers = this.sleepers.filter((other) => other !== first)
-    this.now = first.due
-    first.wake()
-    return true
+  }
+
+  private wake(sleeper: Sleeper): void {
+    this.sleepers = this.sleepers.filter((other) => other !== sleeper)
+    this.now = sleeper.due
+    sleeper.wake()
   }
 }
