@@ -161,11 +161,12 @@ export const explore = Effect.fnUntraced(function*<A, E, Services, LayerError>(
  *   Effect.flatMap(DeviceContext.openByName("rxe0"), (context) =>
  *     Effect.forEach(Array.from({ length: count }), () => ProtectionDomain.alloc(context)))
  *
- * it.effect.prop(
- *   "any number of domains",
- *   [Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 5 }))],
- *   ([count]) => Explorer.check(domains(count), { layer: Fabric.layer })
- * )
+ * export const tests = () =>
+ *   it.effect.prop(
+ *     "any number of domains",
+ *     [Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 5 }))],
+ *     ([count]) => Explorer.check(domains(count), { layer: Fabric.layer })
+ *   )
  * ```
  *
  * @category combinators
@@ -175,10 +176,11 @@ export const check = <A, E, Services, LayerError>(
   program: Effect.Effect<A, E, Services | Scope.Scope | Faults.Injection>,
   options: Options<Services, LayerError>
 ): Effect.Effect<Report, ExplorerError> =>
-  Effect.flatMap(explore(program, options), (report) =>
-    report.finding === undefined
-      ? Effect.succeed(report)
-      : Effect.fail(new ExplorerError({ report, finding: report.finding })))
+  Effect.gen(function*() {
+    const report = yield* explore(program, options)
+    if (report.finding !== undefined) return yield* new ExplorerError({ report, finding: report.finding })
+    return report
+  })
 
 /**
  * Runs a program once by a plan, as {@link explore} did.

@@ -79,11 +79,12 @@ export const assertNothingAlive: Effect.Effect<void> = Effect.flatMap(Ledger.Led
  * import { Fabric, LeakCheck } from "@effect-rdma/testkit"
  * import { DeviceContext } from "@effect-rdma/verbs"
  * import { it } from "@effect/vitest"
- * import { Effect, Layer } from "effect"
+ * import { Layer } from "effect"
  *
- * it.layer(Layer.merge(LeakCheck.layer, Fabric.layer))("my library", (it) => {
- *   it.effect("opens a device", () => DeviceContext.openByName("rxe0"))
- * })
+ * export const tests = () =>
+ *   it.layer(Layer.merge(LeakCheck.layer, Fabric.layer))("my library", (it) => {
+ *     it.effect("opens a device", () => DeviceContext.openByName("rxe0"))
+ *   })
  * ```
  *
  * @category layers

@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import type * as Exit from "effect/Exit"
 import type * as Fiber from "effect/Fiber"
 import * as Random from "effect/Random"
-import * as Scheduler from "effect/Scheduler"
+import type * as Scheduler from "effect/Scheduler"
 
 /** How a run is scheduled. */
 export interface Options {
@@ -35,40 +35,39 @@ export const run = <A, E>(
   context: Context.Context<never>,
   options: Options
 ): Effect.Effect<Outcome<A, E>> =>
-  Effect.flatMap(seeded(options.seed ?? 0), (random) =>
-    Effect.promise(async () => {
-      const scheduler = new Simulated(options.operations, options.seed === undefined ? undefined : random)
-      const clock = new SimulatedClock()
-      const services = context.pipe(
-        Context.add(Clock.Clock, clock),
-        Context.add(Random.Random, random),
-        Context.add(WaitStrategy.DeviceTimer, clock.after)
-      )
-      const fiber = Effect.runForkWith(services)(program, { scheduler })
-      let steps = 0
-      for (;;) {
-        for (let task = scheduler.next(); task !== undefined; task = scheduler.next()) {
-          steps++
-          if (steps === options.interruptAt) fiber.interruptUnsafe()
-          clock.pass(stepMillis)
-          if (steps > options.maxSteps) return abandon(fiber, { _tag: "Endless", steps })
-          task()
-        }
-        const exit = fiber.pollUnsafe()
-        if (exit !== undefined) return { _tag: "Ended", exit, steps }
-        // What is not of the fibers gets its turn first: a promise, a callback of Node.
-        if (await hasMore(scheduler, fiber, 1)) continue
-        if (clock.advance()) continue
-        if (await hasMore(scheduler, fiber, patience)) continue
-        return abandon(fiber, { _tag: "Stuck", steps })
+  Effect.gen(function*() {
+    const random = yield* Random.withSeed(Effect.service(Random.Random), options.seed ?? 0)
+    const scheduler = new Simulated(options.operations, options.seed === undefined ? undefined : random)
+    const clock = new SimulatedClock()
+    const services = context.pipe(
+      Context.add(Clock.Clock, clock),
+      Context.add(Random.Random, random),
+      Context.add(WaitStrategy.DeviceTimer, clock.after)
+    )
+    const fiber = Effect.runForkWith(services)(program, { scheduler })
+    const goesOn = () => scheduler.isReady() || fiber.pollUnsafe() !== undefined
+    let steps = 0
+    for (;;) {
+      for (let task = scheduler.next(); task !== undefined; task = scheduler.next()) {
+        steps++
+        if (steps === options.interruptAt) fiber.interruptUnsafe()
+        clock.pass(stepMillis)
+        if (steps > options.maxSteps) return abandon(fiber, { _tag: "Endless", steps })
+        task()
       }
-    }))
+      const exit = fiber.pollUnsafe()
+      if (exit !== undefined) return { _tag: "Ended", exit, steps }
+      // What is not of the fibers gets its turn first: a promise, a callback of Node.
+      yield* eventLoopTurn
+      if (goesOn() || clock.advance()) continue
+      yield* Effect.repeat(eventLoopTurn, { until: goesOn, times: patience })
+      if (!goesOn()) return abandon(fiber, { _tag: "Stuck", steps })
+    }
+  })
 
 // -----------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------
-
-const seeded = (seed: number) => Random.withSeed(Effect.service(Random.Random), seed)
 
 // Who polls without a rest takes time too.
 const stepMillis = 0.05
@@ -76,13 +75,10 @@ const stepMillis = 0.05
 // Turns of the event loop; what is slower than that is not of a simulation.
 const patience = 20
 
-const hasMore = async (scheduler: Simulated, fiber: Fiber.Fiber<unknown, unknown>, turns: number): Promise<boolean> => {
-  for (let turn = 0; turn < turns; turn++) {
-    await new Promise((resolve) => setImmediate(resolve))
-    if (scheduler.isReady() || fiber.pollUnsafe() !== undefined) return true
-  }
-  return false
-}
+const eventLoopTurn = Effect.callback<void>((resume) => {
+  const immediate = setImmediate(() => resume(Effect.void))
+  return Effect.sync(() => clearImmediate(immediate))
+})
 
 const abandon = <Outcome>(fiber: Fiber.Fiber<unknown, unknown>, outcome: Outcome): Outcome => {
   fiber.interruptUnsafe()

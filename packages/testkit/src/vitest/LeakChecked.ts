@@ -18,10 +18,11 @@ import * as LeakCheck from "../LeakCheck.ts"
  * import { DeviceContext, ProtectionDomain } from "@effect-rdma/verbs"
  * import { Effect } from "effect"
  *
- * it.effect("leaves nothing behind", () =>
- *   Effect.flatMap(DeviceContext.openByName("rxe0"), ProtectionDomain.alloc).pipe(
- *     Effect.provide(Fabric.layer)
- *   ))
+ * export const tests = () =>
+ *   it.effect("leaves nothing behind", () =>
+ *     Effect.flatMap(DeviceContext.openByName("rxe0"), ProtectionDomain.alloc).pipe(
+ *       Effect.provide(Fabric.layer)
+ *     ))
  * ```
  *
  * @category combinators
@@ -41,9 +42,11 @@ export const it: {
 // internal
 // -----------------------------------------------------------------------------
 
+function test(register: Vitest.Vitest.Test<Scope.Scope>): Vitest.Vitest.Test<Scope.Scope> {
+  return (name, self, timeout) => register(name, (context) => LeakCheck.check(self(context)), timeout)
+}
+
 function checked(tester: Vitest.Vitest.Tester<Scope.Scope>): Vitest.Vitest.Tester<Scope.Scope> {
-  const test = (register: Vitest.Vitest.Test<Scope.Scope>): Vitest.Vitest.Test<Scope.Scope> => (name, self, timeout) =>
-    register(name, (context) => LeakCheck.check(self(context)), timeout)
   return Object.assign(test(tester), {
     skip: test(tester.skip),
     skipIf: (condition: unknown) => test(tester.skipIf(condition)),

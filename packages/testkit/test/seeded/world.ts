@@ -1,6 +1,6 @@
 /** What the programs with a seeded bug are made of. */
 import { Resource } from "@effect-rdma/core"
-import { Explorer, Fabric } from "@effect-rdma/testkit"
+import { type Explorer, Fabric } from "@effect-rdma/testkit"
 import {
   type AddressHandle,
   CompletionChannel,
