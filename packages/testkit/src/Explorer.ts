@@ -102,7 +102,7 @@ export interface Options<Services, LayerError = never> {
   /** The libraries, built anew for each run. What it calls while it is built is not made to fail. */
   readonly layer: Layer.Layer<Services, LayerError>
   /** What a call fails with: ENOMEM unless told; a release fails with EBUSY. */
-  readonly errno?: Faults.Fault["errno"]
+  readonly errno?: Faults.Failure["errno"]
   /** The functions whose failure the program may pass over in silence. */
   readonly mayFail?: ReadonlyArray<Faults.FallibleCall>
   /** Tries pairs of failing calls as well. */
@@ -310,7 +310,7 @@ const watching = (
       }
     }
   }
-  return Seams.intercept({ verbs: watcher, rdmaCm: watcher, umad: watcher })
+  return Seams.intercept(() => ({ verbs: watcher, rdmaCm: watcher, umad: watcher }))
 }
 
 interface Evidence {

@@ -1,6 +1,6 @@
 /**
- * Failures on purpose: the n-th call of any C function fails with any errno, instead of the native call or after it. It
- * works on every implementation of the seams: the fabric, a real library, a mock.
+ * Failures on purpose, as data: any call of any C function fails with any errno, instead of the native call or after it. It
+ * works on every implementation of the seams: the fabric, a real library, a mock. On a fabric, cables and devices fail too.
  *
  * @since 0.1.0
  */
@@ -12,6 +12,7 @@ import { VerbsError } from "@effect-rdma/verbs/VerbsError"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Random from "effect/Random"
 import * as Calls from "./internal/calls.ts"
 import * as Seams from "./internal/seams.ts"
 
@@ -48,8 +49,28 @@ export const isFallible = (call: FallibleCall | InfallibleCall): call is Fallibl
 export const isRelease = (call: FallibleCall | InfallibleCall): boolean => releases.test(call)
 
 /**
- * A failure to come. `nth` counts from 1 the calls of `call`, or all calls that can fail when it is left out. Errno 0 is
- * what some providers do: NULL without an errno, the reason `UnknownErrno`.
+ * Which calls: those that fit all that is given. `nth` counts them from 1, and leaves one; without it each of them is meant.
+ * All of it but `where` is plain data, so what was printed can be run again.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Where {
+  /** All calls that can fail, when it is left out. */
+  readonly call?: FallibleCall
+  /** On a fabric: the calls of this host. */
+  readonly host?: string
+  /** On a fabric: the calls on something that was made on this device. */
+  readonly device?: string
+  readonly where?: (call: Omit<ObservedCall, "failedWith">) => boolean
+  readonly nth?: number
+  /** Of the calls that are meant, so large a part, from 0 to 1, by chance. The same `seed` gives the same ones. */
+  readonly probability?: number
+  readonly seed?: number
+}
+
+/**
+ * A failure to come. Errno 0 is what some providers do: NULL without an errno, the reason `UnknownErrno`.
  *
  * By default the failure comes `"instead"` of the native call, which is not made. One that comes `"after"` it is for
  * releases on real libraries: the program sees a failed release, and the object is gone all the same. After a create it
@@ -58,12 +79,42 @@ export const isRelease = (call: FallibleCall | InfallibleCall): boolean => relea
  * @category models
  * @since 0.1.0
  */
-export interface Fault {
-  readonly call?: FallibleCall
-  readonly nth: number
+export interface Failure extends Where {
   readonly errno: Errno.ErrnoName | Errno.ErrnoAlias | 0
   readonly when?: "instead" | "after"
 }
+
+/**
+ * Something that happens to a fabric just before a call, which is then made:
+ *
+ * - `unplug`: the device is taken away;
+ * - `link`: the cable of a port is pulled out, or plugged in again;
+ * - `fatal`: the device reports that it cannot go on;
+ * - `die`: all cables of a host are pulled out, so that it answers nobody.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Incident extends Where {
+  readonly happens:
+    | { readonly _tag: "unplug" | "fatal"; readonly host: string; readonly device: string }
+    | {
+      readonly _tag: "link"
+      readonly host: string
+      readonly device: string
+      readonly portNum: number
+      readonly link: "up" | "down"
+    }
+    | { readonly _tag: "die"; readonly host: string }
+}
+
+/**
+ * What is to come. Several can be given; of the failures that fit a call the first falls on it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Fault = Failure | Incident
 
 /**
  * A call as it was made, with the arguments of the seam's member; `failedWith` is the errno of the fault that fell on
@@ -76,6 +127,8 @@ export interface ObservedCall {
   readonly call: FallibleCall | InfallibleCall
   readonly args: ReadonlyArray<unknown>
   readonly canFail: boolean
+  /** The host of a fabric that made it. */
+  readonly host: string | undefined
   readonly failedWith: number | undefined
 }
 
@@ -116,64 +169,55 @@ export class Injection extends Context.Service<Injection, {
  * @category constructors
  * @since 0.1.0
  */
-export const start = (faults: ReadonlyArray<Fault>): Effect.Effect<Injection["Service"]> =>
-  Effect.sync(() => {
-    for (const { call, nth } of faults) {
-      if (!Number.isInteger(nth) || nth < 1) throw new RangeError(`a fault counts calls from 1, not ${nth}`)
-      if (call !== undefined && !Calls.isFallible(call)) throw new RangeError(`${call} is not a call that can fail`)
-    }
-    const calls: Array<ObservedCall> = []
-    const counts = new Map<FallibleCall | undefined, number>()
+export const start = Effect.fnUntraced(function*(faults: ReadonlyArray<Fault>): Effect.fn.Return<Injection["Service"]> {
+  const armed = yield* Effect.forEach(faults, arm)
+  const calls: Array<ObservedCall> = []
 
-    const count = (call: FallibleCall | undefined): number => {
-      const next = (counts.get(call) ?? 0) + 1
-      counts.set(call, next)
-      return next
-    }
+  /** Notes a call, lets happen what is to happen before it, and tells how it is to fail. */
+  const observe = (call: FallibleCall, args: ReadonlyArray<unknown>, place: Seams.Place) => {
+    const observed = { call, args, canFail: true, host: place.host }
+    const due = armed.filter(({ isDue }) => isDue(observed, place)).map(({ fault }) => fault)
+    for (const fault of due) if ("happens" in fault) Effect.runSync(happen(fault, place))
+    const failure = due.find((fault) => "errno" in fault)
+    const failedWith = failure === undefined ? undefined : failure.errno === 0 ? 0 : Errno.numberOf(failure.errno)
+    calls.push({ ...observed, failedWith })
+    return failedWith === undefined ? undefined : { reason: NativeReason.fromErrno(failedWith), when: failure?.when }
+  }
 
-    /** Notes a call, and tells how it is to fail. */
-    const observe = (call: FallibleCall, args: ReadonlyArray<unknown>) => {
-      const nthOfCall = count(call)
-      const nthOfAll = count(undefined)
-      const fault = faults.find((fault) =>
-        fault.call === undefined ? fault.nth === nthOfAll : fault.call === call && fault.nth === nthOfCall
-      )
-      const failedWith = fault === undefined ? undefined : fault.errno === 0 ? 0 : Errno.numberOf(fault.errno)
-      calls.push({ call, args, canFail: true, failedWith })
-      return failedWith === undefined ? undefined : { reason: NativeReason.fromErrno(failedWith), when: fault?.when }
-    }
-
-    const interceptor = <E>(error: (call: string, reason: NativeReason.NativeReason) => E): Calls.Interceptor<E> => ({
-      fallible: (call, args, run) =>
-        Effect.suspend(() => {
-          const fault = observe(call, args)
-          if (fault === undefined) return run
-          const failure = Effect.fail(error(call, fault.reason))
-          return fault.when === "after" ? Effect.andThen(run, failure) : failure
-        }),
-      synchronous: (call, args, run, failed) => {
-        const fault = observe(call, args)
-        if (fault === undefined) return run()
-        if (fault.when === "after") run()
-        return failed(error(call, fault.reason))
-      },
-      infallible: (call, args, run) =>
-        Effect.suspend(() => {
-          calls.push({ call, args, canFail: false, failedWith: undefined })
-          return run
-        })
-    })
-
-    return Injection.of({
-      calls: Effect.sync(() => Array.from(calls)),
-      fallible: Effect.sync(() => counts.get(undefined) ?? 0),
-      wrap: Seams.intercept({
-        verbs: interceptor((call, reason) => new VerbsError({ call, reason, input: {}, hint })),
-        rdmaCm: interceptor((call, reason) => new RdmaCmError({ call, reason, input: {}, hint })),
-        umad: interceptor((call, reason) => new UmadError({ call, reason, input: {}, hint }))
+  const interceptor = <E>(
+    place: Seams.Place,
+    error: (call: string, reason: NativeReason.NativeReason) => E
+  ): Calls.Interceptor<E> => ({
+    fallible: (call, args, run) =>
+      Effect.suspend(() => {
+        const fault = observe(call, args, place)
+        if (fault === undefined) return run
+        const failure = Effect.fail(error(call, fault.reason))
+        return fault.when === "after" ? Effect.andThen(run, failure) : failure
+      }),
+    synchronous: (call, args, run, failed) => {
+      const fault = observe(call, args, place)
+      if (fault === undefined) return run()
+      if (fault.when === "after") run()
+      return failed(error(call, fault.reason))
+    },
+    infallible: (call, args, run) =>
+      Effect.suspend(() => {
+        calls.push({ call, args, canFail: false, host: place.host, failedWith: undefined })
+        return run
       })
-    })
   })
+
+  return Injection.of({
+    calls: Effect.sync(() => Array.from(calls)),
+    fallible: Effect.sync(() => calls.filter(({ canFail }) => canFail).length),
+    wrap: Seams.intercept((place) => ({
+      verbs: interceptor(place, (call, reason) => new VerbsError({ call, reason, input: {}, hint })),
+      rdmaCm: interceptor(place, (call, reason) => new RdmaCmError({ call, reason, input: {}, hint })),
+      umad: interceptor(place, (call, reason) => new UmadError({ call, reason, input: {}, hint }))
+    }))
+  })
+})
 
 /**
  * Runs a program with an injection that was started before, so that its calls can be read afterwards. Only what the
@@ -232,5 +276,67 @@ export const layer =
 
 const releases =
   /^(?:(?:ibv|rdma|umad)_(?:exp_)?(?:ack|close|dealloc|dereg|destroy|detach|done|free|leave|release|unimport|unregister)|close$)/
+
+/** A fault that counts the calls which it fits. */
+interface Armed {
+  readonly fault: Fault
+  readonly isDue: (call: Omit<ObservedCall, "failedWith">, place: Seams.Place) => boolean
+}
+
+const arm = (fault: Fault): Effect.Effect<Armed> => {
+  const { call, device, host, nth, probability, seed = 0, where } = fault
+  if (nth !== undefined && (!Number.isInteger(nth) || nth < 1)) {
+    throw new RangeError(`a fault counts calls from 1, not ${nth}`)
+  }
+  if (call !== undefined && !Calls.isFallible(call)) throw new RangeError(`${call} is not a call that can fail`)
+  if (probability !== undefined && !(probability >= 0 && probability <= 1)) {
+    throw new RangeError(`a probability is from 0 to 1, not ${probability}`)
+  }
+  return Effect.map(Random.withSeed(Effect.service(Random.Random), seed), (random) => {
+    let count = 0
+    return {
+      fault,
+      isDue: (observed, place) => {
+        if (call !== undefined && call !== observed.call) return false
+        if (host !== undefined && host !== observed.host) return false
+        if (device !== undefined && !isOn(device, observed, place)) return false
+        if (where !== undefined && !where(observed)) return false
+        count++
+        if (nth !== undefined && nth !== count) return false
+        return probability === undefined || random.nextDoubleUnsafe() < probability
+      }
+    }
+  })
+}
+
+const isOn = (
+  device: string,
+  { args, host }: Omit<ObservedCall, "failedWith">,
+  { fabric }: Seams.Place
+): boolean =>
+  fabric !== undefined &&
+  Effect.runSync(fabric.objects).some((object) =>
+    object.host === host && object.device === device && args.includes(object.pointer)
+  )
+
+const happen = ({ happens }: Incident, { fabric }: Seams.Place): Effect.Effect<void> => {
+  if (fabric === undefined) throw new RangeError(`${happens._tag} can happen on a fabric only`)
+  switch (happens._tag) {
+    case "unplug":
+      return fabric.unplug(happens.host, happens.device)
+    case "fatal":
+      return fabric.raise(happens.host, happens.device, { _tag: "Device", event: "deviceFatal" })
+    case "link":
+      return fabric.setLink(happens.host, happens.device, happens.portNum, happens.link)
+    case "die": {
+      const devices = fabric.topology.hosts.find(({ name }) => name === happens.host)?.devices ?? []
+      return Effect.forEach(
+        devices,
+        ({ name, ports }) => Effect.forEach(ports, ({ number }) => fabric.setLink(happens.host, name, number, "down")),
+        { discard: true }
+      )
+    }
+  }
+}
 
 const hint = "A fault put this failure here"

@@ -74,7 +74,7 @@ const FaultAt = Schema.Struct({
 /** What a program did in its steps, and what would have gone wrong. */
 export interface Program {
   readonly strands: ReadonlyArray<ReadonlyArray<Step>>
-  readonly faults: ReadonlyArray<Faults.Fault>
+  readonly faults: ReadonlyArray<Faults.Failure & { readonly nth: number }>
   readonly interruptAfter: number
   readonly slow: boolean
 }

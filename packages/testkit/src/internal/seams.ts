@@ -16,30 +16,38 @@ export interface Interceptors {
   readonly umad: Calls.Interceptor<UmadError>
 }
 
-/** Wraps the seams in a context, whichever are there, and those of every host of a fabric in it. */
-export const intercept = (interceptors: Interceptors) => {
-  const wrapSeams = <Services>(context: Context.Context<Services>): Context.Context<Services> =>
-    context.pipe(
-      replace(Verbs, (service) => Calls.interceptVerbs(service, interceptors.verbs)),
-      replace(RdmaCm, (service) => Calls.interceptRdmaCm(service, interceptors.rdmaCm)),
-      replace(Umad, (service) => Calls.interceptUmad(service, interceptors.umad))
-    )
-  return <Services>(context: Context.Context<Services>): Context.Context<Services> =>
-    wrapSeams(context).pipe(
-      replace(Fabric.Fabric, (fabric) => {
-        const hosts = new Map<string, Context.Context<Fabric.Seams>>()
-        return {
-          ...fabric,
-          seams: (host) =>
-            Effect.map(fabric.seams(host), (seams) => {
-              const wrapped = hosts.get(host) ?? wrapSeams(seams)
-              hosts.set(host, wrapped)
-              return wrapped
-            })
-        }
-      })
-    )
+/** Where calls come from: a host of a fabric, or a process on libraries of its own. */
+export interface Place {
+  readonly host: string | undefined
+  readonly fabric: Fabric.Fabric["Service"] | undefined
 }
+
+/** Wraps the seams in a context, whichever are there, and those of every host of a fabric in it. */
+export const intercept =
+  (interceptorsAt: (place: Place) => Interceptors) =>
+  <Services>(context: Context.Context<Services>): Context.Context<Services> => {
+    const fabric = Context.getOrUndefined(context, Fabric.Fabric)
+    const wrapSeams = <Seams>(host: string | undefined, seams: Context.Context<Seams>): Context.Context<Seams> => {
+      const { rdmaCm, umad, verbs } = interceptorsAt({ host, fabric })
+      return seams.pipe(
+        replace(Verbs, (service) => Calls.interceptVerbs(service, verbs)),
+        replace(RdmaCm, (service) => Calls.interceptRdmaCm(service, rdmaCm)),
+        replace(Umad, (service) => Calls.interceptUmad(service, umad))
+      )
+    }
+    const hosts = new Map<string, Context.Context<Fabric.Seams>>()
+    return wrapSeams(fabric?.topology.hosts[0].name, context).pipe(
+      replace(Fabric.Fabric, (fabric) => ({
+        ...fabric,
+        seams: (host) =>
+          Effect.map(fabric.seams(host), (seams) => {
+            const wrapped = hosts.get(host) ?? wrapSeams(host, seams)
+            hosts.set(host, wrapped)
+            return wrapped
+          })
+      }))
+    )
+  }
 
 const replace =
   <Key, Service>(key: Context.Key<Key, Service>, wrap: (self: Service) => Service) =>

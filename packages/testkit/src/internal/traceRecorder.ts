@@ -54,7 +54,7 @@ export const make = (): Recorder => {
     }
   }
   return {
-    wrap: Seams.intercept({ verbs: recorder, rdmaCm: recorder, umad: recorder }),
+    wrap: Seams.intercept(() => ({ verbs: recorder, rdmaCm: recorder, umad: recorder })),
     trace: () => calls.map((call) => ({ ...call, endedAfter: call.endedAfter || calls.length }))
   }
 }

@@ -63,7 +63,7 @@ const make = (trace: Trace) => {
         actual: describe(name, actual)
       })
     }
-    if (actual.some((arg) => arg instanceof Value.Callback)) {
+    if (actual.some((arg) => arg === Value.callback)) {
       throw new TraceDeparture({ index: begun, expected: "one that can be played back", actual: name })
     }
     begun++
@@ -115,7 +115,7 @@ const make = (trace: Trace) => {
     }
   }
   return {
-    wrap: Seams.intercept({ verbs: player, rdmaCm: player, umad: player }),
+    wrap: Seams.intercept(() => ({ verbs: player, rdmaCm: player, umad: player })),
     ensureAtEnd: Effect.suspend(() => {
       const next = trace[begun]
       return next === undefined ? Effect.void : Effect.die(

@@ -23,11 +23,11 @@ export class Memory {
 }
 
 /** An argument that is called back; what it did is not seen. */
-export class Callback {}
+export const callback = Symbol("callback")
 
 /** A copy of an argument or a result, as it is at the time. */
 export const copy = (value: unknown): unknown => {
-  if (typeof value === "function") return new Callback()
+  if (typeof value === "function") return callback
   if (typeof value !== "object" || value === null) return value
   if (value instanceof Uint8Array) return value.length > longest ? new Memory(value.length) : value.slice()
   if (Array.isArray(value)) return value.map(copy)
@@ -49,7 +49,6 @@ export const same = (recorded: unknown, actual: unknown, tokens: Tokens, field?:
     return tokens.get(recorded) === actual
   }
   if (recorded instanceof Memory) return actual instanceof Memory && recorded.length === actual.length
-  if (recorded instanceof Callback) return actual instanceof Callback
   if (typeof recorded !== "object" || recorded === null || typeof actual !== "object" || actual === null) return false
   const asText = textOf(recorded)
   if (asText !== undefined) return textOf(actual)?.[1] === asText[1]
@@ -72,10 +71,10 @@ export const translate = (recorded: unknown, tokens: Tokens, field?: string): un
 /** As plain JSON. */
 export const encode = (value: unknown): unknown => {
   if (value === undefined) return { $: "undefined" }
+  if (value === callback) return { $: "callback" }
   if (typeof value === "bigint") return { $: "bigint", text: value.toString() }
   if (typeof value !== "object" || value === null) return value
   if (value instanceof Memory) return { $: "memory", length: value.length }
-  if (value instanceof Callback) return { $: "callback" }
   const asText = textOf(value)
   if (asText !== undefined) return { $: asText[0], text: asText[1] }
   if (Array.isArray(value)) return value.map(encode)
@@ -98,7 +97,7 @@ export const decode = (json: unknown): unknown => {
   if (Array.isArray(json)) return json.map(decode)
   if (!("$" in json)) return Object.fromEntries(Object.entries(json).map(([name, field]) => [name, decode(field)]))
   if (json.$ === "undefined") return undefined
-  if (json.$ === "callback") return new Callback()
+  if (json.$ === "callback") return callback
   if (json.$ === "memory" && "length" in json && typeof json.length === "number") return new Memory(json.length)
   if (typeof json.$ === "string") {
     const read = texts[json.$]?.read
