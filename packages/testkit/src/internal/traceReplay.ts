@@ -43,14 +43,14 @@ interface Waiting {
   readonly ended: Deferred.Deferred<void>
 }
 
+const describe = (call: string, args: ReadonlyArray<unknown>): string =>
+  `${call}(${args.map((arg) => JSON.stringify(Value.encode(arg))).join(", ")})`
+
 const make = (trace: Trace) => {
   const tokens: Value.Tokens = new Map()
   const regions: Array<Uint8Array> = []
   const waiting = new Set<Waiting>()
   let begun = 0
-
-  const describe = (call: string, args: ReadonlyArray<unknown>): string =>
-    `${call}(${args.map((arg) => JSON.stringify(Value.encode(arg))).join(", ")})`
 
   /** The next call of the trace, which this must be. */
   const begin = (name: string, args: ReadonlyArray<unknown>): Call => {
