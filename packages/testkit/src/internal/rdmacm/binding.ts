@@ -4,7 +4,7 @@ import type { RdmaCm } from "@effect-rdma/rdmacm/RdmaCm"
 import type { RdmaCmError } from "@effect-rdma/rdmacm/RdmaCmError"
 import * as Effect from "effect/Effect"
 import * as Address from "./address.ts"
-import { deviceOf } from "./connecting.ts"
+import { deviceOf } from "./onId.ts"
 import * as Ports from "./ports.ts"
 import { type CmState, errorOf, fail, hold, type IdState, notify, on, outcome } from "./state.ts"
 

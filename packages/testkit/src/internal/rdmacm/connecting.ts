@@ -1,18 +1,15 @@
-import * as Errno from "@effect-rdma/core/Errno"
+import type * as Errno from "@effect-rdma/core/Errno"
 import type * as ConnectionParameters from "@effect-rdma/rdmacm/ConnectionParameters"
 import type { RdmaCm } from "@effect-rdma/rdmacm/RdmaCm"
-import type { RdmaCmError } from "@effect-rdma/rdmacm/RdmaCmError"
-import type { VerbsError } from "@effect-rdma/verbs/VerbsError"
 import * as Effect from "effect/Effect"
-import { FabricMisuse } from "../../FabricMisuse.ts"
 import { any } from "./address.ts"
 import { bind } from "./binding.ts"
 import * as Connection from "./connection.ts"
 import * as Handshake from "./handshake.ts"
-import { moveToError } from "./onId.ts"
+import { deviceOf, errorIn, moveToError } from "./onId.ts"
 import * as Ports from "./ports.ts"
 import * as QueuePair from "./queuePair.ts"
-import { type CmState, errorOf, fail, type IdState, on, outcome } from "./state.ts"
+import { type CmState, fail, type IdState, on, outcome } from "./state.ts"
 
 /** Listening, connecting, accepting, rejecting and disconnecting on one host. */
 export const make = (state: CmState) =>
@@ -125,17 +122,6 @@ export const make = (state: CmState) =>
           : Effect.succeed(attributes)
       })
   }) satisfies Partial<RdmaCm["Service"]>
-
-/** librdmacm follows the pointer to the device of an id without a look. */
-export const deviceOf = (call: string, { shown: { device } }: IdState) => {
-  if (device === undefined) throw new FabricMisuse({ call, problem: "the id is bound to no device" })
-  return device
-}
-
-/** What a call of verbs that librdmacm makes fails with. */
-export const errorIn =
-  (call: string, input: RdmaCmError["input"]) => (error: VerbsError | Errno.ErrnoName): RdmaCmError =>
-    errorOf(call, typeof error === "string" ? Errno.numberOf(error) : error.reason.errno, input)
 
 // -----------------------------------------------------------------------------
 // internal

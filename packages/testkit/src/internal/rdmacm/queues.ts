@@ -3,12 +3,13 @@ import type * as Pointer from "@effect-rdma/core/Pointer"
 import type { RdmaCm } from "@effect-rdma/rdmacm/RdmaCm"
 import type { RdmaCmError } from "@effect-rdma/rdmacm/RdmaCmError"
 import type * as Queue from "@effect-rdma/verbs/operations/Queue"
+import type { Operations } from "@effect-rdma/verbs/Verbs"
 import type { VerbsError } from "@effect-rdma/verbs/VerbsError"
 import * as Effect from "effect/Effect"
 import { FabricMisuse } from "../../FabricMisuse.ts"
-import { deviceOf, errorIn } from "./connecting.ts"
+import { deviceOf, errorIn } from "./onId.ts"
 import * as QueuePair from "./queuePair.ts"
-import { type CmState, fail, type IdState } from "./state.ts"
+import { type CmState, fail, type IdState, type OnId } from "./state.ts"
 
 /** Queues that librdmacm makes on ids of one host, on its verbs. */
 export const make = (state: CmState) =>
@@ -64,8 +65,6 @@ export const createQueuePair = (
     const input = { qpType: init.qpType }
     const context = state.contextOf(deviceOf(call, self))
     const domain = pd ?? on.pd
-    const isOther = (own: bigint | undefined, given: bigint | undefined) =>
-      own !== undefined && given !== undefined && own !== given
     if (on.qp !== undefined || domain === undefined) return fail(call, "EINVAL", input)
     if (isOther(on.sendCq, init.sendCq) || isOther(on.recvCq, init.recvCq)) return fail(call, "EINVAL", input)
 
@@ -108,20 +107,37 @@ export const createQueuePair = (
 /** `rdma_destroy_qp`, which does not look at what comes of it. */
 export const destroyQueuePair = ({ verbs }: CmState, { on }: IdState): Effect.Effect<void> =>
   Effect.suspend(() => {
-    const { channels, qp, recvCq, sendCq } = on
-    const queues = new Set([recvCq, sendCq].filter((queue) => queue !== undefined))
-    const releases = [
-      ...(qp === undefined ? [] : [verbs.destroyQp(qp)]),
-      ...Array.from(queues, verbs.destroyCq),
-      ...channels.splice(0).map(verbs.destroyCompChannel)
-    ]
-    Object.assign(on, { qp: undefined, made: undefined, recvCq: undefined, sendCq: undefined })
-    return Effect.forEach(releases, (release) => Effect.ignore(release), { discard: true })
+    const { qp } = on
+    on.qp = undefined
+    on.made = undefined
+    return Effect.andThen(
+      qp === undefined ? Effect.void : Effect.ignore(verbs.destroyQp(qp)),
+      destroyCompletionQueues(verbs, on)
+    )
   })
 
+/** `rdma_destroy_srq`, which takes the completion queues that came with a queue pair along, or tries to. */
 export const destroySharedReceiveQueue = ({ verbs }: CmState, { on }: IdState): Effect.Effect<void> =>
   Effect.suspend(() => {
     const { srq } = on
+    if (srq === undefined) return Effect.void
     on.srq = undefined
-    return srq === undefined ? Effect.void : Effect.ignore(verbs.destroySrq(srq))
+    return Effect.andThen(Effect.ignore(verbs.destroySrq(srq)), destroyCompletionQueues(verbs, on))
   })
+
+// -----------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------
+
+const destroyCompletionQueues = (verbs: Operations, on: OnId): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    const { channels, recvCq, sendCq } = on
+    on.recvCq = undefined
+    on.sendCq = undefined
+    const queues = [recvCq, sendCq].filter((queue) => queue !== undefined)
+    const releases = [...queues.map(verbs.destroyCq), ...channels.splice(0).map(verbs.destroyCompChannel)]
+    return Effect.forEach(releases, (release) => Effect.ignore(release), { discard: true })
+  })
+
+const isOther = (own: bigint | undefined, given: bigint | undefined): boolean =>
+  own !== undefined && given !== undefined && own !== given
