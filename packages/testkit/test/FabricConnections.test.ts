@@ -216,7 +216,7 @@ describe("Fabric: connections", () => {
   })
 
   describe("a device that is unplugged", () => {
-    test("takes its ids along: each hears of it, and every later call but its end is EIO", () =>
+    test("takes its ids along: each hears of it, and every later call but its end is ENXIO", () =>
       Effect.gen(function*() {
         const fabric = yield* Fabric.Fabric
         const { client, destroy, id, request, server } = yield* connected()
@@ -225,9 +225,9 @@ describe("Fabric: connections", () => {
         const told = [yield* server.expect("deviceRemoval"), yield* server.expect("deviceRemoval")]
         assert.include(told.map((event) => event.id), request)
         yield* server.nothing
-        yield* assertRefused(server.cm.disconnect(request), "rdma_disconnect", "EIO")
-        yield* assertRefused(server.cm.listen(request, 0), "rdma_listen", "EIO")
-        yield* assertRefused(server.cm.initQpAttr(request, "rts"), "rdma_init_qp_attr", "EIO")
+        yield* assertRefused(server.cm.disconnect(request), "rdma_disconnect", "ENXIO")
+        yield* assertRefused(server.cm.listen(request, 0), "rdma_listen", "ENXIO")
+        yield* assertRefused(server.cm.initQpAttr(request, "rts"), "rdma_init_qp_attr", "ENXIO")
         // The other side is told nothing, and tries until it gives up.
         yield* client.nothing
         yield* client.cm.disconnect(id)

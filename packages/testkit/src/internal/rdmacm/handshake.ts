@@ -128,15 +128,14 @@ const getRequest = (
       id.remoteEce = ece
       Object.assign(id.shown, { local: id.local, peer: id.peer, numPaths: 1 })
       const event = { event: "connectRequest", status: 0, id: pointer, listenId } as const
+      const privateData = Connection.padded(offer.privateData, Connection.requestRoom(id))
       if (id.qpType === "ud") {
-        const privateData = Connection.padded(offer.privateData, Connection.room.sidrReq)
         const qpNum = Identifier.Qpn.make(0)
         return { ...event, ud: { privateData, ahAttr: undefined, qpNum, qkey: Identifier.QKey.make(0) } }
       }
       const depths = QueuePair.depthsOf(self)
       id.initiatorDepth = depths.initiatorDepth
       id.responderResources = depths.responderResources
-      const privateData = Connection.padded(offer.privateData, Connection.room.req)
       return { ...event, conn: { ...offer, ...depths, privateData } }
     })
     return Effect.catch(made, () => Effect.as(Effect.sync(() => forget(state, id, self)), undefined))

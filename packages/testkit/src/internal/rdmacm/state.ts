@@ -278,7 +278,7 @@ export const on = <A>(
 ): Effect.Effect<A, RdmaCmError> =>
   Effect.suspend(() => {
     const self = state.ids.get(call, id)
-    return self.step === "removed" ? fail(call, "EIO") : run(self)
+    return self.step === "removed" ? fail(call, "ENXIO") : run(self)
   })
 
 /** Binds an id to a device, where librdmacm has a protection domain for as long as ids are there. */
