@@ -68,7 +68,7 @@ export const make = (state: CmState) =>
           : responderResources
         const moved = self.qpType === "ud"
           ? Effect.void
-          : Effect.mapError(QueuePair.move(state, self, ["init", "rtr", "rts"]), errorIn(call, input))
+          : Effect.mapError(QueuePair.move(state, self, ["init", "rtr", "rts"], self), errorIn(call, input))
         return Effect.andThen(
           moved,
           Effect.suspend(() => {
