@@ -120,6 +120,9 @@ const load = (address: CmAddress.CmAddress, connections: number, messages: numbe
     ], many)
   })
 
+const found = (node: string) =>
+  Effect.map(AddressInfo.get({ node, service: "7471", portSpace: "tcp" }), ([info]) => String(info?.destination))
+
 describe("Fabric: connections between hosts", () => {
   it.live.each(addresses)(
     "%s: both sides know their device and addresses, and messages get through",
@@ -157,8 +160,6 @@ describe("Fabric: connections between hosts", () => {
 
   it.live("the names of hosts and of this one are addresses", () =>
     Effect.gen(function*() {
-      const found = (node: string) =>
-        Effect.map(AddressInfo.get({ node, service: "7471", portSpace: "tcp" }), ([info]) => String(info?.destination))
       assert.strictEqual(yield* found("host-b"), "10.0.0.2:7471")
       assert.strictEqual(yield* found("localhost"), "127.0.0.1:7471")
       const error = yield* Effect.flip(Effect.catchTag(found("nobody"), "SchemaError", Effect.die))

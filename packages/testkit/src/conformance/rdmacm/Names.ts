@@ -37,6 +37,13 @@ export const suite = <Others = never>(lane: RdmaCmLane.RdmaCmLane<Others>): void
       ([info]) => info === undefined ? Effect.die("no address was found") : Effect.succeed(info)
     )
 
+  /** The port space and the type of queue pair of an address. */
+  const kinds = (hints: { readonly portSpace?: "ib" | "ipoib"; readonly qpType?: "ud" | "uc" }) =>
+    Effect.map(AddressInfo.get({ node: lane.ownAddress, service: "1", ...hints }), ([info]) => [
+      info?.portSpace,
+      info?.qpType
+    ])
+
   // ---------------------------------------------------------------------------
   // Names
   // ---------------------------------------------------------------------------
@@ -72,11 +79,6 @@ export const suite = <Others = never>(lane: RdmaCmLane.RdmaCmLane<Others>): void
 
   it("the port space and the type of a queue pair follow from each other", () =>
     Effect.gen(function*() {
-      const kinds = (hints: { readonly portSpace?: "ib" | "ipoib"; readonly qpType?: "ud" | "uc" }) =>
-        Effect.map(AddressInfo.get({ node: lane.ownAddress, service: "1", ...hints }), ([info]) => [
-          info?.portSpace,
-          info?.qpType
-        ])
       assert.deepStrictEqual(yield* kinds({}), ["tcp", "rc"])
       assert.deepStrictEqual(yield* kinds({ portSpace: "ib" }), ["ib", "rc"])
       assert.deepStrictEqual(yield* kinds({ portSpace: "ipoib" }), ["ipoib", "ud"])

@@ -62,14 +62,14 @@ const receiveRequest = (there: CmState, from: Connection.Connection): void => {
   const key = Connection.queuePairOf(from, from.said)
   const stale = isDatagram ? undefined : there.remoteQueuePairs.get(key)
   if (stale !== undefined) {
-    Connection.receiveRejectOf(from, Connection.reasons.staleConnection)
+    Connection.refuse(from, Connection.reasons.staleConnection)
     if (stale.state === "established") Connection.disconnect(stale)
     return
   }
   const listener = Ports.listenerOf(there, from.to.device, from.id, address)
   if (listener === undefined) {
     if (isDatagram) Connection.receiveAnswer(from, undefined, 1)
-    else Connection.receiveRejectOf(from, Connection.reasons.invalidServiceId)
+    else Connection.refuse(from, Connection.reasons.invalidServiceId)
     return
   }
   if (listener.backlog === 0) {
