@@ -268,6 +268,49 @@ describe("Fabric: connections", () => {
       }))
   })
 
+  describe("the options of a vendor", () => {
+    const init = {
+      qpType: "rc",
+      cap: { maxSendWr: 2, maxRecvWr: 2, maxSendSge: 1, maxRecvSge: 1, maxInlineData: 0 },
+      sqSigAll: false,
+      sendCq: undefined,
+      recvCq: undefined,
+      srq: undefined
+    } as const
+    const mellanox = { vendorId: 0x15b3, options: 0, compMask: 0 }
+
+    test("are what its adapter proposes, when librdmacm makes the queue pair, and what the other side hears", () =>
+      Effect.gen(function*() {
+        const server = yield* side("host-b")
+        const client = yield* side("host-a")
+        yield* server.listening("10.0.1.2:7471")
+        const id = yield* client.routed("10.0.1.2:7471")
+        yield* client.cm.createQp(id, undefined, init)
+        yield* client.cm.connect(id, parametersOf(0))
+        const { id: request } = yield* server.expect("connectRequest")
+        assert.deepStrictEqual(yield* server.cm.getRemoteEce(request), mellanox)
+        yield* server.cm.accept(request, parametersOf(2))
+        yield* client.expect("established")
+      }))
+
+    test("of another vendor in the response are a failure to connect", () =>
+      Effect.gen(function*() {
+        const server = yield* side("host-b")
+        const client = yield* side("host-a")
+        yield* server.listening(address)
+        const id = yield* client.routed(address)
+        yield* client.cm.setLocalEce(id, { ...mellanox, options: 5 })
+        yield* client.cm.connect(id, parametersOf(1))
+        const { id: request } = yield* server.expect("connectRequest")
+        assert.deepStrictEqual(yield* server.cm.getRemoteEce(request), { ...mellanox, options: 5 })
+        // Made in between, it is of Soft-RoCE, which has no vendor.
+        yield* client.cm.createQp(id, undefined, init)
+        yield* server.cm.accept(request, parametersOf(2))
+        yield* client.expect("connectError", -1)
+        yield* client.nothing
+      }))
+  })
+
   describe("dead handles", () => {
     test("no call on an id survives its destruction", () =>
       Effect.gen(function*() {

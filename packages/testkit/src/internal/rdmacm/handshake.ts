@@ -4,6 +4,7 @@ import type * as CmEvent from "@effect-rdma/rdmacm/CmEvent"
 import type * as ConnectionParameters from "@effect-rdma/rdmacm/ConnectionParameters"
 import * as Effect from "effect/Effect"
 import * as Connection from "./connection.ts"
+import * as Ece from "./ece.ts"
 import { moveToError } from "./onId.ts"
 import * as Ports from "./ports.ts"
 import * as QueuePair from "./queuePair.ts"
@@ -179,7 +180,10 @@ const receiveResponse = (self: Connection.Connection, from: Connection.Connectio
     // librdmacm moves the queue pair that it made, and answers.
     return Effect.matchEffect(
       Effect.andThen(
-        QueuePair.move(self.manager, id, ["init", "rtr", "rts"]),
+        Effect.andThen(
+          Ece.agree(self.manager, id, ece),
+          QueuePair.move(self.manager, id, ["init", "rtr", "rts"])
+        ),
         Effect.suspend(() => {
           const refused = id.step === "connected" ? confirm(self) : "EINVAL"
           return refused === undefined ? Effect.void : Effect.fail(refused)

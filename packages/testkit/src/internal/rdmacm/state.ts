@@ -163,7 +163,8 @@ export interface CmState {
   nextPsn: number
 }
 
-const noEce: Ece.Ece = { vendorId: 0, options: 0, compMask: 0 }
+/** What no vendor proposes. */
+export const noEce: Ece.Ece = { vendorId: 0, options: 0, compMask: 0 }
 
 const managers = new WeakMap<Host.DeviceState, CmState>()
 
