@@ -1,0 +1,141 @@
+/** Each program of the connection manager against its namesake in C, in both roles, and against itself. */
+import { RdmaCm } from "@effect-rdma/rdmacm"
+import { Verbs } from "@effect-rdma/verbs"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { execFile } from "node:child_process"
+import { promisify } from "node:util"
+import { askRdma, kernelHolds, once as onceInProcess } from "../packages/testkit/test/lanes/softRoce.ts"
+import { type Case, mckey, printedBy, rping, ucmatose, udaddy } from "./connectionsTest.ts"
+import * as Mckey from "./mckey.ts"
+import * as Rping from "./rping.ts"
+import * as Ucmatose from "./ucmatose.ts"
+import * as Udaddy from "./udaddy.ts"
+
+const libraries = Layer.merge(RdmaCm.RdmaCm.layer, Verbs.Verbs.layer)
+
+/** Waits until the first of both sides can be called: an id listens, or has joined its group. */
+const isUp = Effect.gen(function*() {
+  for (let left = 600; left > 0; left--) {
+    const ids = JSON.stringify(yield* askRdma("resource show cm_id"))
+    if (/"LISTEN"|"ps":"UDP"/.test(ids)) return
+    yield* Effect.sleep("100 millis")
+  }
+  return yield* Effect.die("nobody listens")
+})
+
+/** Runs a program in C, which must end well, and gives the lines that it printed, but for the one with its status. */
+const inC = (command: string, ...args: ReadonlyArray<string>) =>
+  Effect.promise(async (signal) => {
+    const { stdout } = await promisify(execFile)(command, args, { signal, timeout: 60_000 })
+    return stdout.trimEnd().split("\n").filter((line) => line !== "return status 0")
+  })
+
+const letters = (options: Readonly<Record<string, string | number | boolean | undefined>>) =>
+  Object.entries(options).flatMap(([letter, value]) =>
+    value === undefined || value === false ? [] : value === true ? [`-${letter}`] : [`-${letter}`, `${value}`]
+  )
+
+/** A program, by us and in C with the same options. */
+const programs = {
+  rping: {
+    ours: (options: Rping.Options) => printedBy(Rping.rping(options)),
+    inC: ({ address, client, count, persistent, port, server, size, validate, verbose }: Rping.Options) =>
+      inC(
+        "rping",
+        ...letters({
+          s: server,
+          c: client,
+          a: address,
+          p: port,
+          S: size,
+          C: count,
+          P: persistent,
+          v: verbose,
+          V: validate
+        })
+      )
+  },
+  ucmatose: {
+    ours: (options: Ucmatose.Options) => printedBy(Ucmatose.ucmatose(options)),
+    inC: ({ bind, connections, count, port, server, size }: Ucmatose.Options) =>
+      inC("ucmatose", ...letters({ s: server, b: bind, c: connections, C: count, S: size, p: port }))
+  },
+  udaddy: {
+    ours: (options: Udaddy.Options) => printedBy(Udaddy.udaddy(options)),
+    inC: ({ bind, connections, count, server, size }: Udaddy.Options) =>
+      inC("udaddy", ...letters({ s: server, b: bind, c: connections, C: count, S: size }))
+  },
+  mckey: {
+    ours: (options: Mckey.Options) => printedBy(Mckey.mckey(options)),
+    inC: ({ bind, count, group, sendOnly, sender, size }: Mckey.Options) =>
+      inC("mckey", ...letters({ m: group, b: bind, C: count, S: size, s: sender, o: sendOnly }))
+  }
+}
+
+/** Both sides; the second is started when the first can be called. */
+const both = <A, B, E, E2, R, R2>(server: Effect.Effect<A, E, R>, client: Effect.Effect<B, E2, R2>) =>
+  Effect.all([server, Effect.andThen(isUp, client)], { concurrency: 2 })
+
+// librdmacm keeps the device open, and the first wait for an event opens a file that stays with the process.
+const firstUse = onceInProcess(Effect.suspend(() => {
+  const { client, server } = rping({ count: 1 })
+  return Effect.asVoid(both(programs.rping.ours(server), programs.rping.ours(client)))
+}))
+
+/** Runs an effect, after which the kernel and the table of files must be as before. */
+const leavingNothing = <A, E, R>(run: Effect.Effect<A, E, R>) =>
+  Effect.gen(function*() {
+    yield* firstUse
+    const before = yield* kernelHolds
+    const exit = yield* Effect.exit(run)
+    assert.deepStrictEqual(yield* kernelHolds, before)
+    return yield* exit
+  })
+
+const withC = <Options, E>(
+  name: string,
+  program: {
+    readonly ours: (options: Options) => Effect.Effect<ReadonlyArray<string>, E, RdmaCm.RdmaCm | Verbs.Verbs>
+    readonly inC: (options: Options) => Effect.Effect<ReadonlyArray<string>>
+  },
+  cases: Readonly<Record<string, Case<Options>>>
+) =>
+  describe(name, () => {
+    for (const [what, { client, printed, server }] of Object.entries(cases)) {
+      const { inC, ours } = program
+      const pairs = {
+        "ours serves C": [ours, inC],
+        "C serves ours": [inC, ours],
+        "ours serves ours": [ours, ours]
+      } as const
+      for (const [who, [first, second]] of Object.entries(pairs)) {
+        it.live(
+          `${what}: ${who}`,
+          Effect.fnUntraced(function*() {
+            const outputs = yield* leavingNothing(both(first(server), second(client)))
+            assert.deepStrictEqual(outputs, [printed.server, printed.client])
+          }, Effect.provide(libraries)),
+          300_000
+        )
+      }
+    }
+  })
+
+withC("rping", programs.rping, {
+  "as it is": rping(),
+  "all that fits": rping({ size: 65_535, count: 3, port: 7175 }),
+  "the least that C takes": rping({ size: 26, verbose: true })
+})
+
+withC("ucmatose", programs.ucmatose, {
+  "as it is": ucmatose(),
+  "eight connections of 4096 bytes": ucmatose({ connections: 8, size: 4096, port: 7472 })
+})
+
+withC("udaddy", programs.udaddy, {
+  "as it is": udaddy(),
+  "eight connections of 1024 bytes": udaddy({ connections: 8, size: 1024 })
+})
+
+withC("mckey", programs.mckey, { "as it is": mckey(), "1000 bytes": mckey({ size: 1000, count: 20 }) })
