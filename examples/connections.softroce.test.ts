@@ -2,9 +2,11 @@
 import { RdmaCm } from "@effect-rdma/rdmacm"
 import { Verbs } from "@effect-rdma/verbs"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer } from "effect"
-import { execFile } from "node:child_process"
-import { promisify } from "node:util"
+import { Effect, Fiber, Layer } from "effect"
+import { execFile, spawn } from "node:child_process"
+import { once } from "node:events"
+import { join } from "node:path"
+import { text } from "node:stream/consumers"
 import { askRdma, kernelHolds, once as onceInProcess } from "../packages/testkit/test/lanes/softRoce.ts"
 import { type Case, mckey, printedBy, rping, ucmatose, udaddy } from "./connectionsTest.ts"
 import * as Mckey from "./mckey.ts"
@@ -26,9 +28,17 @@ const isUp = Effect.gen(function*() {
 
 /** Runs a program in C, which must end well, and gives the lines that it printed, but for the one with its status. */
 const inC = (command: string, ...args: ReadonlyArray<string>) =>
-  Effect.promise(async (signal) => {
-    const { stdout } = await promisify(execFile)(command, args, { signal, timeout: 60_000 })
-    return stdout.trimEnd().split("\n").filter((line) => line !== "return status 0")
+  Effect.callback<ReadonlyArray<string>>((resume) => {
+    const child = execFile(command, args, { timeout: 60_000 }, (error, stdout) =>
+      resume(
+        error === null
+          ? Effect.succeed(stdout.trimEnd().split("\n").filter((line) => line !== "return status 0"))
+          : Effect.die(error)
+      ))
+    return Effect.callback<void>((resume) => {
+      child.once("close", () => resume(Effect.void))
+      child.kill("SIGKILL")
+    })
   })
 
 const letters = (options: Readonly<Record<string, string | number | boolean | undefined>>) =>
@@ -139,3 +149,91 @@ withC("udaddy", programs.udaddy, {
 })
 
 withC("mckey", programs.mckey, { "as it is": mckey(), "1000 bytes": mckey({ size: 1000, count: 20 }) })
+
+const { inC: rpingInC, ours } = programs.rping
+
+const test = <A, E>(what: string, run: Effect.Effect<A, E, RdmaCm.RdmaCm | Verbs.Verbs>) =>
+  it.live(what, () => Effect.provide(run, libraries), 300_000)
+
+describe("rping when something is wrong", () => {
+  const { client, server } = rping({ count: 0 })
+
+  test(
+    "a client that is killed is a server that ends well",
+    Effect.gen(function*() {
+      const killed = Effect.timeoutOption(rpingInC(client), "2 seconds")
+      const [lines] = yield* leavingNothing(both(ours(server), killed))
+      assert.match(lines[0] ?? "", /^server ping data: rdma-ping-0: /)
+    })
+  )
+
+  test(
+    "a server that is killed is an error of the client",
+    Effect.gen(function*() {
+      const killed = Effect.timeoutOption(rpingInC(server), "5 seconds")
+      const [, error] = yield* leavingNothing(both(killed, Effect.flip(ours(client))))
+      assert.strictEqual(error.message, "the other side has disconnected")
+    })
+  )
+
+  test(
+    "without a server the connection is rejected",
+    Effect.gen(function*() {
+      const error = yield* leavingNothing(Effect.flip(ours(client)))
+      assert(error._tag === "ConnectionRejected", error.message)
+      assert.deepInclude(error, { call: "rdma_connect", reason: "invalidServiceId", status: 8 })
+    })
+  )
+
+  test(
+    "more bytes than the server has room for are an error of the server",
+    Effect.gen(function*() {
+      const [error] = yield* leavingNothing(
+        both(Effect.flip(ours({ ...server, size: 32 })), Effect.exit(rpingInC(client)))
+      )
+      assert.strictEqual(error.message, "the client has 64 bytes, and here is room for 32: see -S")
+    })
+  )
+
+  test(
+    "a persistent server has several clients at once, and ends when it is interrupted",
+    leavingNothing(Effect.gen(function*() {
+      const { client, printed } = rping({ count: 20 })
+      const persistent = yield* Effect.forkChild(ours({ ...server, verbose: false, persistent: true }))
+      yield* isUp
+      const outputs = yield* Effect.forEach([rpingInC, ours, rpingInC, ours], (run) => run(client), { concurrency: 4 })
+      for (const lines of outputs) assert.deepStrictEqual(lines, printed.client)
+      yield* Fiber.interrupt(persistent)
+    }))
+  )
+
+  test(
+    "both are interrupted amid their transfers",
+    leavingNothing(Effect.gen(function*() {
+      const running = yield* Effect.forkChild(both(ours(server), ours(client)))
+      yield* Effect.andThen(isUp, Effect.sleep("1 second"))
+      yield* Fiber.interrupt(running)
+    }))
+  )
+})
+
+describe("a program of its own", () => {
+  it.live(
+    "serves C and ends with 0",
+    Effect.fnUntraced(function*() {
+      const { client, printed } = rping({ count: 5 })
+      const child = spawn(process.execPath, [join(import.meta.dirname, "rping.ts"), "-s", "-v"], {
+        stdio: ["ignore", "pipe", "inherit"]
+      })
+      const [output, exit, lines] = yield* Effect.all([
+        Effect.promise(() => text(child.stdout)),
+        Effect.promise(() => once(child, "exit")),
+        Effect.andThen(isUp, rpingInC(client))
+      ], { concurrency: "unbounded" })
+      assert.deepStrictEqual(exit, [0, null])
+      assert.deepStrictEqual(output.trimEnd().split("\n"), printed.server)
+      assert.deepStrictEqual(lines, printed.client)
+    }),
+    300_000
+  )
+})

@@ -113,7 +113,7 @@ export const mckey = (given: Partial<Mckey.Options> = {}): Case<Mckey.Options> =
   const printed = (role: string, transfers: string) => [
     `mckey: starting ${role}`,
     "mckey: joining",
-    `mckey: joined dgid: ::ffff:${group} mlid 0xc001 sl 0`,
+    `mckey: joined dgid: ::ffff:${group} mlid 0x0 sl 0`,
     transfers,
     "data transfers complete",
     "test complete"
