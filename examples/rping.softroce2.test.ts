@@ -16,7 +16,7 @@ const root = import.meta.dirname.replace(/\/examples$/, "")
 const onTwoHosts = (first: string, second: string) =>
   Effect.promise(async () => {
     const sides = ["sh", "-c", first, "---", "sh", "-c", second]
-    const child = spawn("node", ["scripts/softroce.ts", "--timeout", "280", "--hosts", "2", "--", ...sides], {
+    const child = spawn("node", ["scripts/softroce.ts", "--timeout", "580", "--hosts", "2", "--", ...sides], {
       cwd: root,
       stdio: ["ignore", "pipe", "pipe"]
     })
@@ -74,7 +74,7 @@ describe("rping between two kernels", () => {
       assert.include(complaints, "host-2: the guest shut down before the command had ended")
       assert.include(complaints, "host-1: the command ended with status 0")
     }),
-    300_000
+    600_000
   )
 
   it.live(
@@ -96,6 +96,6 @@ describe("rping between two kernels", () => {
       assert.include(complaints, "host-1: the guest shut down before the command had ended")
       assert.include(complaints, "host-2: the command ended with status 0")
     }),
-    300_000
+    600_000
   )
 })

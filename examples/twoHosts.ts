@@ -3,7 +3,7 @@
  * it ended and what it left.
  */
 import { Ledger } from "@effect-rdma/core"
-import { RdmaCm } from "@effect-rdma/rdmacm"
+import { RdmaCm, RdmaDevices } from "@effect-rdma/rdmacm"
 import { Verbs } from "@effect-rdma/verbs"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Console, Duration, Effect, Layer, Schedule } from "effect"
@@ -53,7 +53,8 @@ const report = Effect.fnUntraced(function*(options: Options) {
 
 if (import.meta.main) {
   const runs: ReadonlyArray<Options> = process.argv.slice(2).map((text) => JSON.parse(text))
-  Effect.forEach(runs, report).pipe(
+  // At its first call librdmacm opens the devices, and keeps them open.
+  Effect.andThen(Effect.scoped(RdmaDevices.get()), Effect.forEach(runs, report)).pipe(
     Effect.provide(Layer.merge(RdmaCm.RdmaCm.layer, Verbs.Verbs.layer)),
     NodeRuntime.runMain
   )
