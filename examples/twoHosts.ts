@@ -7,7 +7,7 @@ import { RdmaCm, RdmaDevices } from "@effect-rdma/rdmacm"
 import { Verbs } from "@effect-rdma/verbs"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Console, Duration, Effect, Layer, Schedule } from "effect"
-import { kernelHolds } from "../packages/testkit/test/lanes/softRoce.ts"
+import { execFileSync } from "node:child_process"
 import { printedBy } from "./connectionsTest.ts"
 import { type Options, rping } from "./rping.ts"
 
@@ -25,8 +25,13 @@ export interface Report {
 const nameOf = (error: { readonly _tag: string; readonly errno?: unknown; readonly status?: unknown }): string =>
   [error._tag, error.errno, error.status].filter((part) => part !== undefined).join(" ")
 
+/** How many objects the kernel holds, whoever made them. */
+const kernelHolds = Effect.sync((): unknown =>
+  JSON.parse(execFileSync("rdma", ["--json", "resource", "show"], { encoding: "utf8" }))
+)
+
 const report = Effect.fnUntraced(function*(options: Options) {
-  const { resources: before } = yield* kernelHolds
+  const before = yield* kernelHolds
   const run = Effect.retry(printedBy(rping(options)), {
     // The other host may take longer to start.
     while: ({ _tag }) => ["ConnectionRejected", "PeerUnreachable", "RdmaCmError"].includes(_tag),
@@ -40,7 +45,7 @@ const report = Effect.fnUntraced(function*(options: Options) {
     }),
     Effect.timed
   )
-  const { resources: after } = yield* kernelHolds
+  const after = yield* kernelHolds
   const report: Report = {
     ...end,
     seconds: Duration.toSeconds(duration),
