@@ -79,7 +79,7 @@ const parameters: ConnectionParameters.Input = { responderResources: 1, initiato
 /** Connects an id with a route, and its queue pair. */
 export const connect = Effect.fnUntraced(function*(id: CmId.CmId, queuePair: QueuePair.QueuePair<"rc">) {
   yield* CmId.connect(id, { ...parameters, qpNum: queuePair.qpNum })
-  // Only now the connection manager lets the other side read memory.
+  // Only now the connection manager has the rights of the other side to read and write memory.
   yield* CmId.moveQueuePair(id, queuePair, "init")
   yield* ready(id, queuePair)
   yield* CmId.establish(id)

@@ -75,7 +75,7 @@ export const suite = <Others = never>(lane: RdmaCmLane.RdmaCmLane<Others>): void
       const id = yield* routed(yield* EventChannel.make(), address)
       const { queuePair } = yield* queuePairFor(id)
       yield* CmId.moveQueuePair(id, queuePair, "init")
-      assert.deepStrictEqual((yield* QueuePair.query(queuePair)).attributes.qpAccessFlags, ["remoteWrite"])
+      assert.deepStrictEqual((yield* QueuePair.query(queuePair)).attributes.qpAccessFlags, [])
       const [server, client] = yield* Effect.all([serve(listener), dial(id)], { concurrency: "unbounded" })
       for (const [from, to] of [[server, client], [client, server]] as const) {
         const { attributes } = yield* QueuePair.query(to.queuePair)
