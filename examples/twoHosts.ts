@@ -6,7 +6,7 @@ import { Ledger } from "@effect-rdma/core"
 import { RdmaCm, RdmaDevices } from "@effect-rdma/rdmacm"
 import { Verbs } from "@effect-rdma/verbs"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import { Console, Duration, Effect, Layer, Schedule } from "effect"
+import { Console, Effect, Layer, Schedule } from "effect"
 import { execFileSync } from "node:child_process"
 import { printedBy } from "./connectionsTest.ts"
 import { type Options, rping } from "./rping.ts"
@@ -15,7 +15,6 @@ import { type Options, rping } from "./rping.ts"
 export interface Report {
   readonly ended: string
   readonly lines: ReadonlyArray<string>
-  readonly seconds: number
   readonly alive: number
   readonly before: unknown
   readonly after: unknown
@@ -38,17 +37,13 @@ const report = Effect.fnUntraced(function*(options: Options) {
     schedule: Schedule.spaced("1 second"),
     times: 120
   })
-  const [duration, end] = yield* run.pipe(
-    Effect.match({
-      onSuccess: (lines) => ({ ended: "well", lines }),
-      onFailure: (error) => ({ ended: nameOf(error), lines: [] })
-    }),
-    Effect.timed
-  )
+  const end = yield* Effect.match(run, {
+    onSuccess: (lines) => ({ ended: "well", lines }),
+    onFailure: (error) => ({ ended: nameOf(error), lines: [] })
+  })
   const after = yield* kernelHolds
   const report: Report = {
     ...end,
-    seconds: Duration.toSeconds(duration),
     alive: (yield* Ledger.live).length,
     before,
     after
