@@ -15,12 +15,13 @@ const root = import.meta.dirname.replace(/\/examples$/, "")
 
 /** Runs a command of the shell on each host, and gives what each printed, and when which host ended. */
 const onTwoHosts = (first: string, second: string) =>
-  Effect.promise(async () => {
+  Effect.promise(async (signal) => {
     const sides = ["sh", "-c", first, "---", "sh", "-c", second]
-    const child = spawn("node", ["scripts/softroce.ts", "--timeout", "580", "--hosts", "2", "--", ...sides], {
+    const child = spawn(process.execPath, ["scripts/softroce.ts", "--timeout", "580", "--hosts", "2", "--", ...sides], {
       cwd: root,
       stdio: ["ignore", "pipe", "pipe"]
     })
+    signal.addEventListener("abort", () => child.kill())
     const lines: Array<{ readonly text: string; readonly at: number }> = []
     const read = async (stream: Readable) => {
       for await (const text of createInterface(stream)) lines.push({ text, at: performance.now() })
