@@ -1,7 +1,8 @@
 import { defineConfig } from "vitest/config"
 
 // One project per lane: the file name says where a test runs. `host` is the real libraries on a kernel without RDMA.
-const lanes = ["abi", "host", "ibsim", "softroce"] as const
+// `softroce2` boots two kernels by itself, and runs on the machine.
+const lanes = ["abi", "host", "ibsim", "softroce", "softroce2"] as const
 
 export default defineConfig({
   test: {

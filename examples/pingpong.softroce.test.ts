@@ -95,7 +95,7 @@ describe.for(["rc", "ud", "srq"] as const)("%s-pingpong", (name) => {
       const [error] = yield* leavingNothing(
         Effect.all([Effect.flip(ours(name, endless)), Effect.andThen(listening, killed)], { concurrency: 2 })
       )
-      assert.include(["PingpongError", "WorkCompletionError"], error._tag)
+      assert.include(["ProgramError", "WorkCompletionError"], error._tag)
     }, Effect.provide(Verbs.Verbs.layer)),
     300_000
   )

@@ -70,7 +70,7 @@ describe.for(["rc", "ud", "srq"] as const)("%s-pingpong on the fabric", (name) =
         yield* TestClock.adjust("30 seconds")
         return yield* Fiber.join(failed)
       }))
-      assert.strictEqual(error._tag, "PingpongError")
+      assert.strictEqual(error._tag, "ProgramError")
       assert.strictEqual(error.message, "nothing was heard of the peer for 10s")
     }, Effect.provide(Fabric.layer))
   )

@@ -12,41 +12,19 @@ import {
   ProtectionDomain,
   QueuePair,
   QueuePairEndpoint,
-  Verbs,
   WaitStrategy,
   WorkCompletion
 } from "@effect-rdma/verbs"
-import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Array, Console, Duration, Effect, Schema } from "effect"
 import type { Scope } from "effect"
-import { Argument, CliError, Command, Flag } from "effect/cli"
+import { Argument, type Command, Flag } from "effect/cli"
 import { once } from "node:events"
 import { connect, createServer, type Socket } from "node:net"
-
-/** What ends a program beside the errors of the library. */
-export class PingpongError extends Schema.TaggedError<PingpongError>()("PingpongError", { problem: Schema.String }) {
-  override get message() {
-    return this.problem
-  }
-}
+import { handler, number, ProgramError, string, toggle } from "./program.ts"
 
 // -----------------------------------------------------------------------------
 // Options
 // -----------------------------------------------------------------------------
-
-const positive = Schema.Int.check(Schema.isGreaterThan(0))
-
-export const number = (name: string, letter: string, fallback: number, description: string) =>
-  Flag.Int(name).pipe(
-    Flag.withAlias(letter),
-    Flag.withSchema(positive),
-    Flag.withDefault(fallback),
-    Flag.withDescription(`${description} (default ${fallback})`)
-  )
-
-const toggle = (name: string, letter: string, description: string) =>
-  Flag.Boolean(name).pipe(Flag.withAlias(letter), Flag.withDefault(false), Flag.withDescription(description))
 
 /** The options of all three; `size` is how large messages are by default. */
 export const flags = (size: number) => ({
@@ -55,11 +33,7 @@ export const flags = (size: number) => ({
     Argument.withDescription("the server to connect to; without it, this is the server")
   ),
   port: number("port", "p", 18515, "TCP port of the exchange of addresses"),
-  ibDev: Flag.String("ib-dev").pipe(
-    Flag.withAlias("d"),
-    Flag.withDefault(undefined),
-    Flag.withDescription("device (default the first)")
-  ),
+  ibDev: string("ib-dev", "d", "device (default the first)"),
   ibPort: number("ib-port", "i", 1, "port of the device"),
   size: number("size", "s", size, "bytes of a message"),
   rxDepth: number("rx-depth", "r", 500, "receives to post at a time"),
@@ -83,23 +57,7 @@ export const mtu = Flag.ChoiceWithValue("mtu", ([256, 512, 1024, 2048, 4096] as 
 /** A program as the handler of its command. */
 export const overTcp = <O extends Options, E extends Error, R>(
   program: (options: O, peer: Peer) => Effect.Effect<void, E, R>
-) =>
-(options: O) =>
-  program(options, tcpPeer(options)).pipe(
-    Effect.scoped,
-    // Whose message alone is shown.
-    Effect.mapError((cause) => new CliError.UserError({ cause }))
-  )
-
-/** Runs a command on the libibverbs of this host. */
-export const run = <Name extends string, Input, Input2, E>(
-  command: Command.Command<Name, Input, Input2, E, Verbs.Verbs>
-): void =>
-  command.pipe(
-    Command.run({ version: "0.1.0" }),
-    Effect.provide([Verbs.Verbs.layer, NodeServices.layer]),
-    NodeRuntime.runMain
-  )
+) => handler((options: O) => program(options, tcpPeer(options)))
 
 // -----------------------------------------------------------------------------
 // The parts that all three begin with
@@ -109,7 +67,7 @@ export const run = <Name extends string, Input, Input2, E>(
 export const open = Effect.fnUntraced(function*(options: Options, { role }: Peer, cqe: number, headroom = 0) {
   const { devices } = yield* DeviceList.get()
   const device = devices.find(({ name }) => name === (options.ibDev ?? name))
-  if (device === undefined) return yield* new PingpongError({ problem: `no device ${options.ibDev ?? ""}` })
+  if (device === undefined) return yield* new ProgramError({ problem: `no device ${options.ibDev ?? ""}` })
   const context = yield* DeviceContext.open(device)
   const domain = yield* ProtectionDomain.alloc(context)
   const queue = yield* CompletionQueue.make(context, {
@@ -144,12 +102,12 @@ export const endpoint = (queuePair: QueuePair.QueuePair, { gidIdx, ibPort }: Opt
 /** The other program, until both know where to send to: over TCP, or whatever a test puts in its place. */
 export interface Peer {
   readonly role: "server" | "client"
-  readonly open: Effect.Effect<Connection, PingpongError, Scope.Scope>
+  readonly open: Effect.Effect<Connection, ProgramError, Scope.Scope>
 }
 
 export interface Connection {
   readonly send: (text: string) => Effect.Effect<void>
-  readonly receive: (length: number) => Effect.Effect<string, PingpongError>
+  readonly receive: (length: number) => Effect.Effect<string, ProgramError>
 }
 
 /**
@@ -197,10 +155,10 @@ const toText = ({ gid = Gid.zero(), lid, psn, qpNum }: QueuePairEndpoint.QueuePa
 
 const fromText = (
   text: string
-): Effect.Effect<QueuePairEndpoint.QueuePairEndpoint, PingpongError | Schema.SchemaError> => {
+): Effect.Effect<QueuePairEndpoint.QueuePairEndpoint, ProgramError | Schema.SchemaError> => {
   const [, lid = "", qpNum = "", psn = "", gid = ""] = addressPattern.exec(text) ?? []
   if (gid === "") {
-    return Effect.fail(new PingpongError({ problem: `the peer sent no address but ${JSON.stringify(text)}` }))
+    return Effect.fail(new ProgramError({ problem: `the peer sent no address but ${JSON.stringify(text)}` }))
   }
   return Schema.decodeEffect(QueuePairEndpoint.QueuePairEndpoint)({
     lid: parseInt(lid, 16),
@@ -234,7 +192,7 @@ export const tcpPeer = ({ host, port }: Pick<Options, "host" | "port">): Peer =>
       receive: Effect.fnUntraced(function*(length) {
         while (received.length < length) {
           const { done, value } = yield* attempt(() => chunks.next())
-          if (done === true) return yield* new PingpongError({ problem: "the peer has closed the connection" })
+          if (done === true) return yield* new ProgramError({ problem: "the peer has closed the connection" })
           received += value
         }
         const text = received.slice(0, length)
@@ -266,7 +224,7 @@ const attempt = <A>(promise: (signal: AbortSignal) => Promise<A>) =>
     try: promise,
     // A host with several addresses has an error of each, and no message above them.
     catch: (cause) =>
-      new PingpongError({
+      new ProgramError({
         problem: cause instanceof AggregateError ? cause.errors.join(", ") : String(cause)
       })
   })
@@ -290,7 +248,7 @@ export const measure = <E, R>(
         before = count
         yield* Effect.sleep(patience)
       }
-      return yield* new PingpongError({ problem: `nothing was heard of the peer for ${Duration.format(patience)}` })
+      return yield* new ProgramError({ problem: `nothing was heard of the peer for ${Duration.format(patience)}` })
     })
     const [duration] = yield* messages(() => count++).pipe(
       Effect.provideService(
@@ -350,6 +308,6 @@ export const check = ({ chk }: Options, { role }: Peer, message: Uint8Array) => 
   const page = NativeMemory.pageSize()
   const wrong = message.findIndex((byte, offset) => offset % page === 0 ? byte !== 0 : byte === notSent)
   return chk && role === "server" && wrong !== -1
-    ? Effect.fail(new PingpongError({ problem: `invalid data at byte ${wrong}` }))
+    ? Effect.fail(new ProgramError({ problem: `invalid data at byte ${wrong}` }))
     : Effect.void
 }

@@ -6,11 +6,12 @@
  *     node examples/rc-pingpong.ts 10.0.0.1     the client
  */
 import type { Mtu } from "@effect-rdma/core"
-import { QueuePair } from "@effect-rdma/verbs"
+import { QueuePair, Verbs } from "@effect-rdma/verbs"
 import { Effect } from "effect"
 import { Command } from "effect/cli"
 import type { Options, Peer } from "./pingpong.ts"
-import { check, endpoint, exchange, flags, mtu, open, overTcp, postReceives, run, toAndFro } from "./pingpong.ts"
+import { check, endpoint, exchange, flags, mtu, open, overTcp, postReceives, toAndFro } from "./pingpong.ts"
+import { run } from "./program.ts"
 
 export const rcPingpong = Effect.fnUntraced(function*(options: Options & { readonly mtu: Mtu.Mtu }, peer: Peer) {
   const { rxDepth, sl } = options
@@ -41,5 +42,5 @@ export const rcPingpong = Effect.fnUntraced(function*(options: Options & { reado
 })
 
 if (import.meta.main) {
-  run(Command.make("rc-pingpong", { ...flags(4096), mtu }, overTcp(rcPingpong)))
+  run(Command.make("rc-pingpong", { ...flags(4096), mtu }, overTcp(rcPingpong)), Verbs.Verbs.layer)
 }

@@ -6,23 +6,12 @@
  *     node examples/srq-pingpong.ts 10.0.0.1     the client
  */
 import type { Mtu } from "@effect-rdma/core"
-import { CompletionQueue, QueuePair, SharedReceiveQueue, WorkCompletion } from "@effect-rdma/verbs"
+import { CompletionQueue, QueuePair, SharedReceiveQueue, Verbs, WorkCompletion } from "@effect-rdma/verbs"
 import { Array, Effect } from "effect"
 import { Command } from "effect/cli"
 import type { Options, Peer } from "./pingpong.ts"
-import {
-  check,
-  endpoint,
-  exchange,
-  flags,
-  measure,
-  mtu,
-  number,
-  open,
-  overTcp,
-  PingpongError,
-  run
-} from "./pingpong.ts"
+import { check, endpoint, exchange, flags, measure, mtu, open, overTcp } from "./pingpong.ts"
+import { number, ProgramError, run } from "./program.ts"
 
 // The program in C sends as many addresses, however few queue pairs it has.
 const maxQp = 256
@@ -32,9 +21,9 @@ export const srqPingpong = Effect.fnUntraced(function*(
   peer: Peer
 ) {
   const { iters, numQp, rxDepth, sl } = options
-  if (numQp > maxQp) return yield* new PingpongError({ problem: `at most ${maxQp} queue pairs` })
+  if (numQp > maxQp) return yield* new ProgramError({ problem: `at most ${maxQp} queue pairs` })
   if (rxDepth < numQp) {
-    return yield* new PingpongError({ problem: `${rxDepth} receives are too few for ${numQp} queue pairs` })
+    return yield* new ProgramError({ problem: `${rxDepth} receives are too few for ${numQp} queue pairs` })
   }
   const { domain, memory, message, queue } = yield* open(options, peer, numQp + rxDepth)
   const receives = yield* SharedReceiveQueue.make(domain, { maxWr: rxDepth })
@@ -103,5 +92,5 @@ export const srqPingpong = Effect.fnUntraced(function*(
 
 if (import.meta.main) {
   const numQp = number("num-qp", "q", 16, "queue pairs")
-  run(Command.make("srq-pingpong", { ...flags(4096), mtu, numQp }, overTcp(srqPingpong)))
+  run(Command.make("srq-pingpong", { ...flags(4096), mtu, numQp }, overTcp(srqPingpong)), Verbs.Verbs.layer)
 }

@@ -4,22 +4,12 @@
  *     node examples/ud-pingpong.ts              the server
  *     node examples/ud-pingpong.ts 10.0.0.1     the client
  */
-import { AddressHandle, QueuePair, ReceivedDatagram } from "@effect-rdma/verbs"
+import { AddressHandle, QueuePair, ReceivedDatagram, Verbs } from "@effect-rdma/verbs"
 import { Effect } from "effect"
 import { Command } from "effect/cli"
 import type { Options, Peer } from "./pingpong.ts"
-import {
-  check,
-  endpoint,
-  exchange,
-  flags,
-  open,
-  overTcp,
-  PingpongError,
-  postReceives,
-  run,
-  toAndFro
-} from "./pingpong.ts"
+import { check, endpoint, exchange, flags, open, overTcp, postReceives, toAndFro } from "./pingpong.ts"
+import { ProgramError, run } from "./program.ts"
 
 // A datagram is dropped unless it names the key of its receiver. All of these programs have the same.
 const qkey = 0x1111_1111
@@ -41,7 +31,7 @@ export const udPingpong = Effect.fnUntraced(function*(options: Options, peer: Pe
   })
   const local = yield* endpoint(queuePair, options)
   if (local.mtu !== undefined && size > local.mtu) {
-    return yield* new PingpongError({ problem: `a datagram has at most ${local.mtu} bytes, the MTU of the port` })
+    return yield* new ProgramError({ problem: `a datagram has at most ${local.mtu} bytes, the MTU of the port` })
   }
 
   yield* QueuePair.toInit(queuePair, { portNum: ibPort, qkey })
@@ -72,5 +62,5 @@ export const udPingpong = Effect.fnUntraced(function*(options: Options, peer: Pe
 })
 
 if (import.meta.main) {
-  run(Command.make("ud-pingpong", flags(2048), overTcp(udPingpong)))
+  run(Command.make("ud-pingpong", flags(2048), overTcp(udPingpong)), Verbs.Verbs.layer)
 }

@@ -6,21 +6,24 @@ import { cannotRunHere, laneBroke, type LaneError, usage } from "./lanes/LaneErr
 import { runCommand } from "./lanes/runCommand.ts"
 import { runLane } from "./lanes/runLane.ts"
 
-/** `qemu-system-x86` and what builds the guest come first in `softroce`; the rest is what runs inside it. */
+/** First what builds the guest, then what runs inside it. */
+const softroce = [
+  "qemu-system-x86",
+  "busybox-static",
+  "cpio",
+  "kmod",
+  "xz-utils",
+  "iproute2",
+  "ibverbs-providers",
+  "ibverbs-utils",
+  "libibumad3",
+  "librdmacm1",
+  "rdmacm-utils"
+] as const
+
 export const packagesByLane = {
-  softroce: [
-    "qemu-system-x86",
-    "busybox-static",
-    "cpio",
-    "kmod",
-    "xz-utils",
-    "iproute2",
-    "ibverbs-providers",
-    "ibverbs-utils",
-    "libibumad3",
-    "librdmacm1",
-    "rdmacm-utils"
-  ],
+  softroce,
+  softroce2: softroce,
   ibsim: ["ibsim-utils", "libumad2sim0", "opensm", "infiniband-diags", "libibumad3"],
   abi: ["gcc", "libc6-dev", "libibverbs-dev", "librdmacm-dev", "libibumad-dev"],
   host: ["libibverbs1", "librdmacm1", "libibumad3"]

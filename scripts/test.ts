@@ -120,6 +120,7 @@ const main = Effect.gen(function*() {
     yield* laneTests("abi", results, []),
     yield* laneTests("ibsim", results, ["node", "scripts/ibsim.ts", "--"]),
     yield* laneTests("softroce", results, ["node", "scripts/softroce.ts", "--timeout", "900", "--out", results, "--"]),
+    yield* laneTests("softroce2", results, []),
     yield* laneTests("host", results, []),
     yield* check("coverage table", "node", "scripts/coverage.ts")
   ]

@@ -13,6 +13,14 @@ export interface GuestOptions {
   readonly out: string | undefined
   readonly bootSeconds: number
   readonly showConsole: boolean
+  /** Which of two hosts on one network it is; by itself a guest is alone. */
+  readonly host: Host | undefined
+}
+
+/** A host of a network of two. Each frame is a datagram from the socket of one to that of the other, in `network`. */
+export interface Host {
+  readonly number: 1 | 2
+  readonly network: string
 }
 
 /**
@@ -35,8 +43,8 @@ export const run = (
     const complaints = yield* Effect.forkChild(Stream.mkString(Stream.decodeText(qemu.stderr)))
     const outputs = yield* Effect.forEach(
       [
-        forward(qemu.getOutputFd(fds.stdout), process.stdout),
-        forward(qemu.getOutputFd(fds.stderr), process.stderr),
+        forward(qemu.getOutputFd(fds.stdout), process.stdout, options.host),
+        forward(qemu.getOutputFd(fds.stderr), process.stderr, options.host),
         Stream.runForEach(Stream.decodeText(qemu.getOutputFd(fds.console)), (text) =>
           Effect.sync(() => {
             kernelConsole.add(text)
@@ -133,6 +141,7 @@ const qemuArguments = (options: GuestOptions, script: string): ReadonlyArray<str
     ]),
     ["-virtfs", "local,path=/,mount_tag=hostroot,security_model=none,readonly=on,multidevs=remap"],
     ["-fw_cfg", `name=opt/effect-rdma/command,file=${value(script)}`],
+    options.host === undefined ? [] : networkArguments(options.host),
     options.out === undefined ? [] : [
       "-virtfs",
       `local,path=${value(options.out)},mount_tag=out,security_model=none,multidevs=remap`,
@@ -140,6 +149,19 @@ const qemuArguments = (options: GuestOptions, script: string): ReadonlyArray<str
       `name=opt/effect-rdma/out,string=${value(options.out)}`
     ]
   ].flat()
+
+// A datagram has no connection: a host may start, and go, without the other one.
+const networkArguments = ({ network, number }: Host): ReadonlyArray<string> => {
+  const [own, other] = [number, 3 - number].map((host) => value(`${network}/host-${host}`))
+  return [
+    "-netdev",
+    `dgram,id=network,local.type=unix,local.path=${own},remote.type=unix,remote.path=${other}`,
+    "-device",
+    `virtio-net-pci,netdev=network,mac=52:54:00:00:00:0${number},romfile=`,
+    "-fw_cfg",
+    `name=opt/effect-rdma/host,string=${number}`
+  ]
+}
 
 /** In QEMU's options a comma ends a value unless it is doubled. */
 const value = (text: string): string => text.replaceAll(",", ",,")
@@ -152,11 +174,17 @@ const receive = (line: string, ready: Deferred.Deferred<void>, result: Deferred.
   return Effect.void
 }
 
-const forward = <E>(from: Stream.Stream<Uint8Array, E>, to: NodeJS.WriteStream) =>
-  Stream.runForEach(from, (bytes) =>
-    Effect.callback<void>((resume) => {
-      to.write(bytes, () => resume(Effect.void))
-    }))
+/** As it is, or of two hosts line by line, with the host in front. */
+const forward = <E>(from: Stream.Stream<Uint8Array, E>, to: NodeJS.WriteStream, host: Host | undefined) =>
+  Stream.runForEach(
+    host === undefined
+      ? from
+      : Stream.map(Stream.splitLines(Stream.decodeText(from)), (line) => `host-${host.number}: ${line}\n`),
+    (some: Uint8Array | string) =>
+      Effect.callback<void>((resume) => {
+        to.write(some, () => resume(Effect.void))
+      })
+  )
 
 /** The end of what the kernel said, to explain a guest that did not come up or broke. */
 class ConsoleText {

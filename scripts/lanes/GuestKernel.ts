@@ -29,6 +29,7 @@ const thenModules = [
   "overlay",
   "crc32_generic",
   "veth",
+  "virtio_net",
   "rdma_rxe",
   "ib_uverbs",
   "ib_umad",

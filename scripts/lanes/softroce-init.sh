@@ -5,6 +5,7 @@
 #   virtio-serial ports 1, 2, 3       the command's standard output, its standard error, and reports to the runner
 #   fw_cfg opt/effect-rdma/command    a shell script that ends in the command
 #   fw_cfg opt/effect-rdma/out        the folder that is shared read-write, if there is one
+#   fw_cfg opt/effect-rdma/host       1 or 2, if there are two hosts, and then a network device
 #   9p tags hostroot and out          the host's root (read-only) and that folder
 # Reports are lines: "ready", "exit STATUS", "failed REASON". There are no other ways to end.
 
@@ -57,20 +58,30 @@ if [ -e $given/out ]; then
     give_up "the folder $out could not be shared: $(cat /error)"
 fi
 
-# One RoCE device on a veth pair. GID 0 is the link-local one, GID 1 is ::ffff:10.0.0.1 (RoCE v2).
-hostname softroce
+# One RoCE device: alone on a veth pair, of two hosts on their network. GID 0 is the link-local one, GID 1 is that of the
+# address, ::ffff:10.0.0.1 or ::ffff:10.0.0.2 (RoCE v2).
 inside() { chroot $root /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@" 2>/error; }
 setup() { inside "$@" || give_up "rxe could not be set up: $* says: $(cat /error)"; }
 echo 0 >/proc/sys/net/ipv6/conf/default/accept_dad
 setup ip link set lo up
-setup ip link add veth0 type veth peer name veth1
-setup ip addr add 10.0.0.1/24 dev veth0
-setup ip link set veth0 up
-setup ip link set veth1 up
-setup rdma link add rxe0 type rxe netdev veth0
+if [ -e $given/host ]; then
+  host=$(cat $given/host/raw)
+  hostname host-$host
+  printf '10.0.0.1 host-1\n10.0.0.2 host-2\n' >>$root/etc/hosts
+  device=eth0
+else
+  host=1
+  hostname softroce
+  device=veth0
+  setup ip link add veth0 type veth peer name veth1
+  setup ip link set veth1 up
+fi
+setup ip addr add 10.0.0.$host/24 dev $device
+setup ip link set $device up
+setup rdma link add rxe0 type rxe netdev $device
 port=/sys/class/infiniband/rxe0/ports/1
 tries=0
-until grep -q ACTIVE $port/state && grep -q 0a00:0001 $port/gids/1; do
+until grep -q ACTIVE $port/state && grep -q 0a00:000$host $port/gids/1; do
   tries=$((tries + 1))
   [ $tries -lt 500 ] || give_up "rxe could not be set up: port $(cat $port/state), GID 1 $(cat $port/gids/1)"
   usleep 10000

@@ -45,8 +45,7 @@ export const dial = Effect.fnUntraced(function*(id: CmId.CmId, parameters: Conne
   const queues = yield* queuePairFor(id)
   yield* CmId.moveQueuePair(id, queues.queuePair, "init")
   const answer = yield* CmId.connect(id, { ...parameters, qpNum: queues.queuePair.qpNum })
-  yield* CmId.moveQueuePair(id, queues.queuePair, "rtr")
-  yield* CmId.moveQueuePair(id, queues.queuePair, "rts")
+  for (const state of ["init", "rtr", "rts"] as const) yield* CmId.moveQueuePair(id, queues.queuePair, state)
   yield* CmId.establish(id)
   return { ...queues, id, answer }
 })

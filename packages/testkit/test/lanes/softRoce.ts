@@ -29,6 +29,9 @@ const startRdma = () => {
 
 let rdma: ReturnType<typeof startRdma> | undefined
 
+/** What `rdma` of iproute2 answers, such as to `resource show cm_id`. */
+export const askRdma = (command: string) => Effect.promise(() => (rdma ??= startRdma())(command))
+
 /** How many objects the kernel holds, whoever made them, and which files this process has open, by what they are. */
 export const kernelHolds = Effect.promise(async () => ({
   resources: await (rdma ??= startRdma())("resource show"),

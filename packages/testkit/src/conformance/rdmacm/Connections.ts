@@ -17,7 +17,7 @@ import * as Fiber from "effect/Fiber"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import { assertPath, assertReason, recorded, timesCalled } from "../../internal/conformance.ts"
-import { dial, rdmaCmSuite, serve } from "../../internal/conformanceRdmaCm.ts"
+import { dial, queuePairFor, rdmaCmSuite, serve } from "../../internal/conformanceRdmaCm.ts"
 import * as LeakCheck from "../../LeakCheck.ts"
 import type * as RdmaCmLane from "../RdmaCmLane.ts"
 
@@ -70,6 +70,28 @@ export const suite = <Others = never>(lane: RdmaCmLane.RdmaCmLane<Others>): void
         })
       yield* message(client, server, "from the client")
       yield* message(server, client, "from the server")
+    }))
+
+  it("each side reads memory of the other one, which it may once there is an answer", () =>
+    Effect.gen(function*() {
+      const { address, listener } = yield* listening(yield* EventChannel.make())
+      const id = yield* routed(yield* EventChannel.make(), address)
+      const { queuePair } = yield* queuePairFor(id)
+      yield* CmId.moveQueuePair(id, queuePair, "init")
+      assert.deepStrictEqual((yield* QueuePair.query(queuePair)).attributes.qpAccessFlags, [])
+      const [server, client] = yield* Effect.all([serve(listener), dial(id)], { concurrency: "unbounded" })
+      for (const [from, to] of [[server, client], [client, server]] as const) {
+        const { attributes } = yield* QueuePair.query(to.queuePair)
+        assert.includeMembers([...attributes.qpAccessFlags], ["remoteWrite", "remoteRead"])
+        const source = yield* MemoryRegion.alloc(to.domain, { length: 64, access: ["remoteRead"] })
+        const into = yield* MemoryRegion.alloc(from.domain, { length: 64, access: ["localWrite"] })
+        source.bytes.set(bytes("to be read"))
+        yield* QueuePair.rdmaRead(from.queuePair, {
+          remote: { remoteAddr: source.address, rkey: source.rkey },
+          sgList: [{ region: into }]
+        })
+        assert.strictEqual(text(into.bytes), "to be read")
+      }
     }))
 
   it("an accepted connection survives its listener", () =>
