@@ -3,4 +3,4 @@ import { describe } from "@effect/vitest"
 import { rdmaCmOnFabric } from "./rdmacm.ts"
 
 // The fabric connects nobody yet.
-describe("RoCE", () => RdmaCmConformance.suites.ChannelsAndIds.suite(rdmaCmOnFabric))
+describe("RoCE", () => RdmaCmConformance.suites.ids.ChannelsAndIds.suite(rdmaCmOnFabric))
