@@ -1,5 +1,5 @@
-import * as RdmaCmConformance from "@effect-rdma/testkit/conformance/RdmaCm"
+import * as ConnectionsConformance from "@effect-rdma/testkit/conformance/Connections"
 import { describe } from "@effect/vitest"
 import { rdmaCmOnSoftRoce } from "./rdmacm.ts"
 
-describe("connections", () => RdmaCmConformance.suite("connections", rdmaCmOnSoftRoce))
+describe("connections", () => ConnectionsConformance.suite(rdmaCmOnSoftRoce))
