@@ -21,7 +21,7 @@ import * as Fiber from "effect/Fiber"
 import * as Queue from "effect/Queue"
 import * as Scope from "effect/Scope"
 import * as Semaphore from "effect/Semaphore"
-import type * as ConnectionError from "../ConnectionError.ts"
+import * as ConnectionError from "../ConnectionError.ts"
 import type { RdmaCmError } from "../RdmaCmError.ts"
 import { refused } from "./idOperation.ts"
 
@@ -185,7 +185,7 @@ export const guarded = <A>(
     Resource.raw(self.queuePair)
     if (self.failure !== undefined) return Effect.fail(self.failure)
     return Effect.catch(request, (error) =>
-      error._tag === "WorkCompletionError"
+      isEnd(error)
         ? Effect.flatMap(fail(self, error), () => Effect.fail(self.failure ?? error))
         : Effect.fail(error))
   })
@@ -194,7 +194,7 @@ export const guarded = <A>(
 export const fail = (self: Messages<"rc" | "ud">, failure: Failure): Effect.Effect<void> =>
   Effect.uninterruptible(Effect.suspend(() => {
     if (self.failure !== undefined) return Effect.void
-    self.failure = failure
+    self.failure = endOf(failure)
     return self.onFailure.pipe(
       Effect.andThen(Effect.exit(QueuePair.toErr(self.queuePair))),
       // Else the flushed receives come after what has arrived.
@@ -206,13 +206,23 @@ export const fail = (self: Messages<"rc" | "ud">, failure: Failure): Effect.Effe
 
 /** Tells those who wait for messages that none will come. */
 export const close = (self: Messages<"rc" | "ud">, failure: Failure): void => {
-  self.failure ??= failure
+  self.failure ??= endOf(failure)
   Queue.failCauseUnsafe(self.inbox, Cause.fail(self.failure))
 }
 
 // -----------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------
+
+/** What says that a device is gone, at whichever call it is seen first. */
+const isGone = (failure: Failure): failure is VerbsError =>
+  failure._tag === "VerbsError" && failure.reason._tag === "EIO"
+
+const isEnd = (error: VerbsError | WorkCompletion.WorkCompletionError): boolean =>
+  error._tag === "WorkCompletionError" || isGone(error)
+
+const endOf = (failure: Failure): Failure =>
+  isGone(failure) ? new ConnectionError.DeviceRemoved({ call: failure.call, status: 0 }) : failure
 
 const receiveInto = ({ header, region, size }: Messages<"rc" | "ud">, place: number): WorkRequest.ReceiveRequest => ({
   wrId: BigInt(place),
