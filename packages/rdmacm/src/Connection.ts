@@ -60,8 +60,9 @@ export interface Connection {
 export type TransferError = Messages.Failure
 
 /**
- * Where to connect to and how. `timeout` bounds each attempt at an address, and `retry` says which errors are tried again,
- * when, and for how long. Up to 55 bytes of `privateData` go with the request.
+ * Where to connect to and how. `timeout` bounds each attempt at an address: without it librdmacm gives up by itself, on an address
+ * or a route after 2 seconds, on an answer after a minute or more. `retry` says which errors are tried again, when, and for how
+ * long. Up to 55 bytes of `privateData` go with the request.
  *
  * @category models
  * @since 0.1.0
@@ -78,7 +79,7 @@ export interface ConnectOptions extends ConnectionOptions.Input {
  * Connects to an address or to a name, of which each address is tried in turn: resolves it, makes the queues with their
  * memory, posts the receives and connects. All is owned by the scope, which disconnects, waits for the other side's answer
  * (`ShutdownGrace`), flushes what is under way and releases, in this order. It waits without a thread and can be interrupted at
- * any time; what fails or is interrupted leaves nothing.
+ * any time; what fails or is interrupted leaves nothing. Messages are waited for as the `WaitStrategy` of this fiber says.
  *
  * Fails with `ConnectionRejected`, whose private data is what `Listener.reject` said, when the other side says no or nobody
  * listens there (`invalidServiceId`); with another `ConnectionError`, as the events tell; with `ConnectionTimedOut`; with

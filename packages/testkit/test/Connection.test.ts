@@ -72,6 +72,30 @@ const ibAddress = (gid: CmAddress.IbAddress["gid"], sid: bigint): CmAddress.IbAd
   scopeId: 0n
 })
 
+const isRelease = (call: string) => /destroy|dealloc|dereg|close|leave|detach|free/.test(call)
+
+/** Runs both sides, with each call that can fail failing in turn, but for releases, which have tests of their own. */
+const everyFailure = <E>(program: Effect.Effect<void, E, Fabric.Seams | Scope.Scope>) =>
+  Effect.gen(function*() {
+    const dry = yield* Faults.start([])
+    yield* Faults.injectInto(dry)(LeakCheck.check(program))
+    const calls = (yield* dry.calls).filter(({ canFail }) => canFail)
+    let failed = 0
+    for (let nth = 1; nth <= calls.length; nth++) {
+      if (isRelease(calls[nth - 1]!.call)) continue
+      const exit = yield* Effect.exit(
+        LeakCheck.check(program).pipe(Effect.timeout("20 seconds"), Faults.inject([{ nth, errno: "ENOMEM" }]))
+      )
+      const fabric = yield* Fabric.Fabric
+      assert.deepStrictEqual((yield* fabric.objects).map(({ kind }) => kind), [], `${nth}: ${calls[nth - 1]!.call}`)
+      if (Exit.isSuccess(exit)) continue
+      failed++
+      assert.isFalse(Cause.hasDies(exit.cause), `${nth}: ${calls[nth - 1]!.call}: ${Cause.pretty(exit.cause)}`)
+      assert.notInclude(Cause.pretty(exit.cause), "TimeoutError", `${nth}: ${calls[nth - 1]!.call}`)
+    }
+    assert.isAbove(failed, calls.length / 3)
+  })
+
 describe("connections between hosts", () => {
   test("messages and memory cross the fabric", () =>
     Effect.gen(function*() {
@@ -202,30 +226,6 @@ describe("connections between hosts", () => {
   // ---------------------------------------------------------------------------
   // Calls that fail
   // ---------------------------------------------------------------------------
-
-  const isRelease = (call: string) => /destroy|dealloc|dereg|close|leave|detach|free/.test(call)
-
-  /** Runs both sides, with each call that can fail failing in turn, but for releases, which have tests of their own. */
-  const everyFailure = <E>(program: Effect.Effect<void, E, Fabric.Seams | Scope.Scope>) =>
-    Effect.gen(function*() {
-      const dry = yield* Faults.start([])
-      yield* Faults.injectInto(dry)(LeakCheck.check(program))
-      const calls = (yield* dry.calls).filter(({ canFail }) => canFail)
-      let failed = 0
-      for (let nth = 1; nth <= calls.length; nth++) {
-        if (isRelease(calls[nth - 1]!.call)) continue
-        const exit = yield* Effect.exit(
-          LeakCheck.check(program).pipe(Effect.timeout("20 seconds"), Faults.inject([{ nth, errno: "ENOMEM" }]))
-        )
-        const fabric = yield* Fabric.Fabric
-        assert.deepStrictEqual((yield* fabric.objects).map(({ kind }) => kind), [], `${nth}: ${calls[nth - 1]!.call}`)
-        if (Exit.isSuccess(exit)) continue
-        failed++
-        assert.isFalse(Cause.hasDies(exit.cause), `${nth}: ${calls[nth - 1]!.call}: ${Cause.pretty(exit.cause)}`)
-        assert.notInclude(Cause.pretty(exit.cause), "TimeoutError", `${nth}: ${calls[nth - 1]!.call}`)
-      }
-      assert.isAbove(failed, calls.length / 3)
-    })
 
   test("whichever call fails on the way of a connection, it is a typed error and nothing is left", () =>
     everyFailure(Effect.gen(function*() {

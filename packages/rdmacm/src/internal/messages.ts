@@ -168,11 +168,18 @@ export const send = (
       )
     }
     return Effect.uninterruptibleMask((restore) =>
-      Effect.flatMap(restore(self.places.take(1)), () =>
-        Effect.flatMap(
+      Effect.flatMap(restore(self.places.take(1)), () => {
+        if (self.failure !== undefined) return Effect.andThen(self.places.release(1), Effect.fail(self.failure))
+        return Effect.flatMap(
           Effect.forkIn(sendFrom(self, bytes, to), self.workers, { startImmediately: true }),
-          (fiber) => restore(Fiber.join(fiber))
-        ))
+          // Where the end comes before the completion, it is the end that is told.
+          (fiber) =>
+            Effect.flatMap(
+              restore(Fiber.await(fiber)),
+              (exit) => self.failure !== undefined && Exit.hasInterrupts(exit) ? Effect.fail(self.failure) : exit
+            )
+        )
+      })
     )
   })
 
@@ -184,10 +191,11 @@ export const guarded = <A>(
   Effect.suspend(() => {
     Resource.raw(self.queuePair)
     if (self.failure !== undefined) return Effect.fail(self.failure)
-    return Effect.catch(request, (error) =>
-      isEnd(error)
-        ? Effect.flatMap(fail(self, error), () => Effect.fail(self.failure ?? error))
-        : Effect.fail(error))
+    return Effect.catchIf(
+      request,
+      isEnd,
+      (error) => Effect.flatMap(fail(self, error), () => Effect.fail(self.failure ?? error))
+    )
   })
 
 /** Ends the messages for a reason: those that have arrived can still be taken. */

@@ -12,6 +12,7 @@ import { assert } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { namesOf, recorded, usesDeadHandle } from "../../internal/conformance.ts"
@@ -124,6 +125,24 @@ export const suite = <Others = never>(lane: RdmaCmLane.RdmaCmLane<Others>): void
       assert.strictEqual((yield* Fiber.join(waiting))._tag, "ConnectionClosed")
       yield* usesDeadHandle(Connection.send(client, bytes("late")))
       yield* usesDeadHandle(Connection.receive(client))
+    }))
+
+  it("those who send in other fibers end with the scope of the connection, wherever they wait", () =>
+    Effect.gen(function*() {
+      const { client, closeClient } = yield* withClientScope({ sendDepth: 2, receiveDepth: 1 })
+      const sending = yield* Effect.forkChild(
+        Effect.all(Array.from({ length: 6 }, () => Effect.result(Connection.send(client, bytes("more")))), {
+          concurrency: "unbounded"
+        }),
+        { startImmediately: true }
+      )
+      yield* Effect.sleep("50 millis")
+      yield* closeClient
+      const [first, ...others] = yield* Fiber.join(sending)
+      assert.isTrue(first !== undefined && Result.isSuccess(first))
+      for (const other of others) {
+        assert.strictEqual(Result.isFailure(other) ? other.failure._tag : "sent", "ConnectionClosed")
+      }
     }))
 
   it("a message that is too long for the other side ends the connection on both sides", () =>
