@@ -31,12 +31,16 @@ export const make = (state: CmState) =>
         const self = state.ids.get(call, id)
         deviceOf(call, self)
         const domain = pd ?? self.on.pd
-        if (self.on.srq !== undefined || domain === undefined) return fail(call, "EINVAL", attributes)
+        if (domain === undefined) return fail(call, "EINVAL", attributes)
         return Effect.map(
-          Effect.mapError(state.verbs.createSrq(domain, attributes), errorIn(call, attributes)),
+          Effect.tapError(
+            Effect.mapError(state.verbs.createSrq(domain, attributes), errorIn(call, attributes)),
+            () => destroyCompletionQueues(state.verbs, self.on)
+          ),
           (made) => {
             state.host.heap.name(made.srq, "CmSharedReceiveQueue")
-            self.on.pd = domain
+            self.on.pd ??= domain
+            // One that was there before is lost.
             self.on.srq = made.srq
             return made
           }
