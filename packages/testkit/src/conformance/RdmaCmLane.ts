@@ -23,4 +23,6 @@ export interface RdmaCmLane<Others = never> extends Lane.Lane<RdmaCm.RdmaCm | Ve
   readonly peerAddress: string
   /** IPv4 address on that network that nobody answers for. */
   readonly silentAddress: string
+  /** How many connections it bears at once. */
+  readonly manyConnections: number
 }

@@ -7,7 +7,7 @@ import { addNeighbour, kernelHolds, roce } from "./softRoce.ts"
 
 const manager = { ...roce, device: "rxe0", port: 1 } as const
 
-export const rdmaCmOnFabric: RdmaCmLane.RdmaCmLane<FabricServices> = { ...fabric, ...manager }
+export const rdmaCmOnFabric: RdmaCmLane.RdmaCmLane<FabricServices> = { ...fabric, ...manager, manyConnections: 200 }
 
 /** The InfiniBand adapters of the same hosts, by their addresses of IPoIB. */
 export const rdmaCmOnInfiniBandFabric: RdmaCmLane.RdmaCmLane<FabricServices> = {
@@ -16,7 +16,8 @@ export const rdmaCmOnInfiniBandFabric: RdmaCmLane.RdmaCmLane<FabricServices> = {
   port: 1,
   ownAddress: "10.0.1.1",
   peerAddress: "10.0.1.2",
-  silentAddress: "10.0.1.77"
+  silentAddress: "10.0.1.77",
+  manyConnections: 200
 }
 
 // At its first call librdmacm opens every device and keeps it open; the first wait of the process opens an epoll
@@ -35,5 +36,6 @@ export const rdmaCmOnSoftRoce: RdmaCmLane.RdmaCmLane = {
   name: "softroce",
   layer: Layer.tap(Layer.merge(Verbs.Verbs.layer, librdmacm), () => addNeighbour),
   snapshot: kernelHolds,
-  ...manager
+  ...manager,
+  manyConnections: 50
 }
