@@ -14,6 +14,10 @@ import * as Migration from "./rdmacm/Migration.ts"
 import * as Multicast from "./rdmacm/Multicast.ts"
 import * as Names from "./rdmacm/Names.ts"
 import * as Options from "./rdmacm/Options.ts"
+import * as RSocketMappings from "./rdmacm/RSocketMappings.ts"
+import * as RSocketPolls from "./rdmacm/RSocketPolls.ts"
+import * as RSockets from "./rdmacm/RSockets.ts"
+import * as RSocketStreams from "./rdmacm/RSocketStreams.ts"
 import type * as RdmaCmLane from "./RdmaCmLane.ts"
 
 /**
@@ -33,7 +37,11 @@ export const suites = {
   Migration,
   IdQueues,
   Multicast,
-  Names
+  Names,
+  RSockets,
+  RSocketStreams,
+  RSocketMappings,
+  RSocketPolls
 } as const
 
 /**

@@ -14,6 +14,8 @@ import type * as Scope from "effect/Scope"
 import { FabricMisuse } from "../FabricMisuse.ts"
 import type * as Heap from "./heap.ts"
 import * as Host from "./host.ts"
+import * as RSocketPolls from "./rdmacm/rsocketPolls.ts"
+import * as RSockets from "./rdmacm/rsockets.ts"
 
 interface ChannelState extends Heap.Native {
   readonly pending: Array<CmEvent.CmEvent>
@@ -66,6 +68,8 @@ export const make = (fabric: Host.FabricState, host: Host.HostState, scope: Scop
       if (!host.rdma) return Effect.fail(unavailable(call))
       return host.devices.length === 0 ? fail(call, "ENODEV") : run()
     })
+
+  const rsockets = RSockets.make(fabric, host, withDevices)
 
   const finish = (
     id: Pointer.Pointer<"rdma_cm_id">,
@@ -189,7 +193,9 @@ export const make = (fabric: Host.FabricState, host: Host.HostState, scope: Scop
           recvCq: undefined
         }
       }),
-    ...withoutConnections
+    ...withoutConnections,
+    ...rsockets,
+    ...RSocketPolls.make(host, rsockets)
   }
 }
 

@@ -4,3 +4,8 @@ import { rdmaCmOnFabric } from "./rdmacm.ts"
 
 // The fabric connects nobody yet.
 describe("RoCE", () => RdmaCmConformance.suites.ChannelsAndIds.suite(rdmaCmOnFabric))
+
+describe("rsockets", () => {
+  const { RSocketMappings, RSocketPolls, RSockets, RSocketStreams } = RdmaCmConformance.suites
+  for (const { suite } of [RSockets, RSocketStreams, RSocketMappings, RSocketPolls]) suite(rdmaCmOnFabric)
+})

@@ -7,7 +7,7 @@ import { addNeighbour, kernelHolds, roce } from "./softRoce.ts"
 
 const manager = { ...roce, device: "rxe0", port: 1 } as const
 
-export const rdmaCmOnFabric: RdmaCmLane.RdmaCmLane<FabricServices> = { ...fabric, ...manager }
+export const rdmaCmOnFabric: RdmaCmLane.RdmaCmLane<FabricServices> = { ...fabric, ...manager, hasPolls: true }
 
 // At its first call librdmacm opens every device and keeps it open; the first wait of the process opens an epoll
 // descriptor for good. Neither is a leak of a test.

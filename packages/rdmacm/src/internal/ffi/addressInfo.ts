@@ -46,6 +46,10 @@ export const make = (library: Library.Library) => {
 // libuv has four threads for all that a process does.
 const threads = Semaphore.makeUnsafe(2)
 
+/** A call on a worker thread, for which nothing has to be kept. Only the wait for a thread can be interrupted. */
+export const onThread = <R>(start: (done: (error: unknown, result: R) => void) => void) =>
+  threads.withPermit(ReturnConvention.onWorker(start))
+
 /** Runs a call on a worker thread, and keeps what it reads there until it has returned. Only the wait for a thread can be interrupted. */
 export const withArena = <A, E>(
   size: number,
