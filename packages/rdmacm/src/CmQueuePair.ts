@@ -20,7 +20,8 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type * as CmId from "./CmId.ts"
-import { onDevice, refused } from "./internal/idOperation.ts"
+import { sharedReceiveQueueOf } from "./CmSharedReceiveQueue.ts"
+import { lacksQueue, onDevice, refused } from "./internal/idOperation.ts"
 import type { RdmaCmError } from "./RdmaCmError.ts"
 
 /**
@@ -53,8 +54,9 @@ export type Options =
  * domain and its queues. From then on connecting and accepting move it. Blocks for a few system calls.
  *
  * Fails with `EINVAL` before the call when the id is bound to no device, when a handle is of another context than
- * `CmId.context`, and when one of the completion queues is missing: librdmacm would lose the other one. From it `EINVAL` when the
- * id has a queue pair already, and as `QueuePair.make`.
+ * `CmId.context`, when one of the completion queues is missing: librdmacm would lose the other one; and when it would have to
+ * make one without room, as for receives that come from an `srq`: that ends the process. From it `EINVAL` when the id has a
+ * queue pair already, and as `QueuePair.make`.
  *
  * @category constructors
  * @since 0.1.0
@@ -66,12 +68,20 @@ export const make = (
   const site = CreationSite.capture(make)
   return Effect.flatMap(decode(attributes), (init) => {
     const used = [domain, ...new Set([sendCq, recvCq, srq])].filter((handle) => handle !== undefined)
+    // librdmacm makes it on the shared queue of the id.
+    const own = sharedReceiveQueueOf.get(cmId)
+    const cap = srq === undefined ? init.cap : { ...init.cap, maxRecvWr: 0, maxRecvSge: 0 }
+    const problem = (sendCq === undefined) !== (recvCq === undefined)
+      ? refused(call, "EINVAL", "Give both completion queues, or none")
+      : sendCq === undefined
+      ? lacksQueue(call, cap)
+      : undefined
     let made: Omit<Queue.MadeQueuePair, "qp"> = { qpNum: Identifier.Qpn.make(0), cap: init.cap }
     const create = onDevice(cmId, call, (id) =>
       Effect.map(
         cmId.channel.cm.createQp(id, domain && Resource.raw(domain), {
           ...init,
-          cap: srq === undefined ? init.cap : { ...init.cap, maxRecvWr: 0, maxRecvSge: 0 },
+          cap,
           sendCq: sendCq && Resource.raw(sendCq),
           recvCq: recvCq && Resource.raw(recvCq),
           srq: srq && Resource.raw(srq)
@@ -85,11 +95,9 @@ export const make = (
       kind: "CmQueuePair",
       pair: ["rdma_create_qp", "rdma_destroy_qp"],
       site,
-      parents: [cmId, ...used],
+      parents: [cmId, ...used, ...(own !== undefined && Resource.isLive(own) ? [own] : [])],
       cannotRefuse: true,
-      acquire: (sendCq === undefined) === (recvCq === undefined)
-        ? create
-        : Effect.fail(refused(call, "EINVAL", "Give both completion queues, or none")),
+      acquire: problem === undefined ? create : Effect.fail(problem),
       release: ({ id }) => cmId.channel.cm.destroyQp(id),
       fields: () => ({ cmId, qpType: init.qpType, ...made })
     })

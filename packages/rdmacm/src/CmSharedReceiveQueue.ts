@@ -13,7 +13,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type * as CmId from "./CmId.ts"
-import { onDevice } from "./internal/idOperation.ts"
+import { onDevice, refused } from "./internal/idOperation.ts"
 import type { RdmaCmError } from "./RdmaCmError.ts"
 
 /**
@@ -32,8 +32,11 @@ export interface CmSharedReceiveQueue
 
 /**
  * Makes a shared receive queue on an id, owned by the scope and released before the id and its domain; without a domain it is in
- * librdmacm's own of the device. Fails with `EINVAL` before the call when the id is bound to no device, and when the domain is of
- * another context than `CmId.context`; from it as `SharedReceiveQueue.make`.
+ * librdmacm's own of the device. A queue pair that is made on the id later receives from it, and is released before it.
+ *
+ * Fails with `EINVAL` before the call when the id is bound to no device, when the domain is of another context than
+ * `CmId.context`, and when the id has a shared receive queue or a queue pair already: librdmacm would lose what that has. From
+ * it as `SharedReceiveQueue.make`.
  *
  * @category constructors
  * @since 0.1.0
@@ -48,28 +51,43 @@ export const make = (
   return Effect.flatMap(decode(attributes), (attributes) => {
     const used = domain === undefined ? [] : [domain]
     let room = attributes
-    return Resource.make({
+    const make = Resource.make({
       kind: "CmSharedReceiveQueue",
       pair: ["rdma_create_srq", "rdma_destroy_srq"],
       site,
       parents: [cmId, ...used],
       cannotRefuse: true,
-      acquire: onDevice(cmId, "rdma_create_srq", (id) =>
-        Effect.map(
-          cmId.channel.cm.createSrq(id, domain && Resource.raw(domain), attributes),
-          ({ maxSge, maxWr }) => {
-            room = { maxSge, maxWr }
-            return { id }
-          }
-        ), used),
+      acquire: onDevice(cmId, call, (id, { qp, srq }) =>
+        qp !== undefined || srq !== undefined
+          ? Effect.fail(refused(call, "EINVAL", "An id has one shared receive queue, made before its queue pair"))
+          : Effect.map(
+            cmId.channel.cm.createSrq(id, domain && Resource.raw(domain), attributes),
+            ({ maxSge, maxWr }) => {
+              room = { maxSge, maxWr }
+              return { id }
+            }
+          ), used),
       release: ({ id }) => cmId.channel.cm.destroySrq(id),
       fields: () => ({ cmId, ...room })
+    })
+    return Effect.map(make, (self: CmSharedReceiveQueue) => {
+      sharedReceiveQueueOf.set(cmId, self)
+      return self
     })
   })
 }
 
+/**
+ * The last one that was made on each id. What is made on the id later uses it.
+ *
+ * @internal
+ */
+export const sharedReceiveQueueOf = new WeakMap<CmId.CmId, CmSharedReceiveQueue>()
+
 // -----------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------
+
+const call = "rdma_create_srq"
 
 const decode = Schema.decodeEffect(SharedReceiveQueueAttributes.SharedReceiveQueueAttributes)

@@ -15,6 +15,7 @@ import type * as AddressInfoAttributes from "./AddressInfoAttributes.ts"
 import type * as CmEvent from "./CmEvent.ts"
 import type * as CmId from "./CmId.ts"
 import type * as EventChannel from "./EventChannel.ts"
+import { lacksQueue } from "./internal/idOperation.ts"
 import { acquire } from "./internal/idResource.ts"
 import * as RdmaCm from "./RdmaCm.ts"
 import type { RdmaCmError } from "./RdmaCmError.ts"
@@ -148,9 +149,14 @@ export const nextRequest = (
 const initOf = ({ qpType }: AddressInfoAttributes.AddressInfo, { queuePair }: Options) =>
   queuePair === undefined
     ? Effect.succeed(undefined)
-    : Effect.map(
+    : Effect.flatMap(
       Schema.decodeEffect(QueuePairInitAttributes.QueuePairInitAttributes)({ ...queuePair, qpType }),
-      (init) => ({ ...init, sendCq: undefined, recvCq: undefined, srq: undefined })
+      (init) => {
+        const problem = lacksQueue("rdma_create_ep", init.cap)
+        return problem === undefined
+          ? Effect.succeed({ ...init, sendCq: undefined, recvCq: undefined, srq: undefined })
+          : Effect.fail(problem)
+      }
     )
 
 /** From the channel that C made for it to one of ours. */

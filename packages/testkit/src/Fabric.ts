@@ -210,7 +210,7 @@ export const make = Effect.fn("Fabric.make")(function*(
       return () => fiber.interruptUnsafe()
     }
   }
-  const seams = new Map(Array.from(hosts, ([name, host]) => [name, seamsOf(fabric, host, scope, log)]))
+  const seams = new Map(Array.from(hosts, ([name, host]) => [name, seamsOf(fabric, host, log)]))
 
   return Fabric.of({
     topology,
@@ -299,7 +299,6 @@ const objectOf = (host: string, pointer: bigint, { device, kind }: Heap.Native):
 const seamsOf = (
   fabric: Host.FabricState,
   host: Host.HostState,
-  scope: Scope.Scope,
   log: Array<LoggedCall>
 ): Context.Context<Seams> => {
   const begin = (call: NativeCall["call"], args: ReadonlyArray<unknown>): LoggedCall => {
@@ -338,8 +337,9 @@ const seamsOf = (
     return returned
   }
   const recorder = { fallible: record, infallible: record, synchronous: recordSynchronous }
-  return Context.make(Verbs, Calls.interceptVerbs(MakeVerbs.make(fabric, host), recorder)).pipe(
-    Context.add(RdmaCm, Calls.interceptRdmaCm(MakeRdmaCm.make(fabric, host, scope), recorder)),
+  const verbs = MakeVerbs.make(fabric, host)
+  return Context.make(Verbs, Calls.interceptVerbs(verbs, recorder)).pipe(
+    Context.add(RdmaCm, Calls.interceptRdmaCm(MakeRdmaCm.make(fabric, host, verbs), recorder)),
     Context.add(Umad, Calls.interceptUmad(MakeUmad.make(host), recorder))
   )
 }

@@ -54,8 +54,25 @@ export const GidRow = Schema.Struct({
 export type GidRow = typeof GidRow.Type
 
 /**
+ * An IP address of the IPoIB interface on an InfiniBand port, written as a GID: `::ffff:10.0.1.1` is the one of IPv4.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const IpoibAddress = Schema.Struct({ address: Gid.GidInput, ndevIfindex: u32(0) })
+
+/**
+ * The type of {@link IpoibAddress}.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type IpoibAddress = typeof IpoibAddress.Type
+
+/**
  * A port. `rate` is in Gb/s, as sysfs tells it to libibumad; `activeWidth` and `activeSpeed` say the same to verbs. The
- * IP addresses that the connection manager knows a host by are the RoCE GIDs of its active Ethernet ports.
+ * IP addresses that the connection manager knows a host by are the RoCE GIDs of its active Ethernet ports, and the IPoIB
+ * addresses of its active InfiniBand ports. `smLid` 0 is a subnet without a manager: no route is found there.
  *
  * @category schemas
  * @since 0.1.0
@@ -70,6 +87,7 @@ export const Port = Schema.Struct({
   smLid: or(Lid.Lid, 0),
   smSl: u8(0),
   gids: or(Schema.Array(GidRow), []),
+  ipoibAddresses: or(Schema.Array(IpoibAddress), []),
   gidTblLen: u16(1024),
   pkeys: or(Schema.Array(PKey.PKey), [0xffff]),
   rate: or(Schema.Int, 10),
@@ -241,8 +259,8 @@ export const softRoce = (name: string, hostNumber: number): typeof Device.Encode
 })
 
 /**
- * An InfiniBand adapter of host number 1 to 254 like a ConnectX-6: port 1 active with the host number as LID, port 2
- * without a cable. The subnet manager is at LID 1.
+ * An InfiniBand adapter of host number 1 to 254 like a ConnectX-6: port 1 active with the host number as LID and
+ * `10.0.1.<number>` on IPoIB, port 2 without a cable. The subnet manager is at LID 1.
  *
  * @category constructors
  * @since 0.1.0
@@ -299,7 +317,14 @@ export const connectX = (name: string, hostNumber: number): typeof Device.Encode
       localCaAckDelay: 16
     },
     ports: [
-      { ...port, number: 1, lid: hostNumber, smLid: 1, gids: [gid(1)] },
+      {
+        ...port,
+        number: 1,
+        lid: hostNumber,
+        smLid: 1,
+        gids: [gid(1)],
+        ipoibAddresses: [{ address: `::ffff:10.0.1.${hostNumber}`, ndevIfindex: 4 }]
+      },
       { ...port, number: 2, state: "down", physState: "polling", lid: 0xffff, gids: [gid(2)] }
     ]
   }

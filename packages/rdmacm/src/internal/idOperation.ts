@@ -8,10 +8,12 @@ import * as NativeReason from "@effect-rdma/core/NativeReason"
 import type * as Pointer from "@effect-rdma/core/Pointer"
 import * as Resource from "@effect-rdma/core/Resource"
 import type * as DeviceContext from "@effect-rdma/verbs/DeviceContext"
+import type * as QueuePairAttributes from "@effect-rdma/verbs/QueuePairAttributes"
 import * as Effect from "effect/Effect"
 import type * as CmEvent from "../CmEvent.ts"
 import type * as CmId from "../CmId.ts"
 import * as ConnectionError from "../ConnectionError.ts"
+import type * as RdmaCm from "../RdmaCm.ts"
 import { RdmaCmError } from "../RdmaCmError.ts"
 import * as RejectReason from "../RejectReason.ts"
 import * as Events from "./channelEvents.ts"
@@ -36,11 +38,12 @@ export type Owned = Resource.Any & { readonly context: DeviceContext.DeviceConte
 export const onDevice = <A>(
   self: CmId.CmId,
   call: string,
-  run: (id: Id) => Effect.Effect<A, RdmaCmError>,
+  run: (id: Id, state: RdmaCm.IdState) => Effect.Effect<A, RdmaCmError>,
   used: ReadonlyArray<Owned> = []
 ): Effect.Effect<A, RdmaCmError> =>
   Resource.use(self, (id) =>
-    Effect.flatMap(self.channel.cm.readId(id), ({ verbs }) => {
+    Effect.flatMap(self.channel.cm.readId(id), (state) => {
+      const { verbs } = state
       if (verbs === undefined) {
         return Effect.fail(
           refused(call, "EINVAL", "The id is bound to no device: resolve an address, or bind it to one")
@@ -48,11 +51,23 @@ export const onDevice = <A>(
       }
       const stranger = used.find(({ context }) => Resource.raw(context) !== verbs)
       return stranger === undefined
-        ? run(id)
+        ? run(id, state)
         : Effect.fail(
           refused(call, "EINVAL", "Make it on the context of the id: CmId.context", { handle: String(stranger) })
         )
     }))
+
+/** A queue pair without one of its completion queues, which librdmacm makes for the room that there is, ends the process. */
+export const lacksQueue = (
+  call: string,
+  { maxRecvWr, maxSendWr }: QueuePairAttributes.Capacities
+): RdmaCmError | undefined =>
+  maxRecvWr > 0 && maxSendWr > 0
+    ? undefined
+    : refused(call, "EINVAL", "Without completion queues, ask for room to send and to receive", {
+      maxSendWr,
+      maxRecvWr
+    })
 
 /**
  * Starts what ends with one of these events, and waits for it. One that is there before is of an earlier start, which nobody

@@ -33,6 +33,9 @@ export type Kind =
   | "EventChannel"
   | "CmId"
   | "CmEvent"
+  | "CmQueuePair"
+  | "CmSharedReceiveQueue"
+  | "MulticastMembership"
   | "RSocket"
   | "RSocketMapping"
   | "RSocketPoll"
@@ -65,6 +68,8 @@ export interface Store<Struct extends string, Value extends Native> {
 /** The address space of one process. */
 export interface Heap {
   readonly store: <Struct extends string, Value extends Native>(struct: Struct) => Store<Struct, Value>
+  /** Gives an object another kind, as a test sees it, because another library has made it. */
+  readonly name: (pointer: bigint, kind: Kind | undefined) => void
   readonly objects: () => ReadonlyArray<readonly [bigint, Native]>
 }
 
@@ -77,6 +82,7 @@ const spacing = 0x40n
 export const make = (host: string, addresses: { next: bigint }): Heap => {
   const live = new Map<bigint, readonly [struct: string, value: Native]>()
   const dead = new Map<bigint, string>()
+  const names = new Map<bigint, Kind | undefined>()
 
   const problemOf = (struct: string, pointer: bigint): string => {
     const address = `0x${pointer.toString(16)}`
@@ -109,6 +115,7 @@ export const make = (host: string, addresses: { next: bigint }): Heap => {
         const value = get(call, pointer)
         values.delete(pointer)
         live.delete(pointer)
+        names.delete(pointer)
         // Many at once: the first key of a map costs a walk over all that were deleted before it.
         if (dead.size === 2 * remembered) {
           for (const oldest of Array.from(dead.keys()).slice(0, remembered)) dead.delete(oldest)
@@ -120,5 +127,15 @@ export const make = (host: string, addresses: { next: bigint }): Heap => {
     }
   }
 
-  return { store, objects: () => Array.from(live, ([pointer, [, value]]) => [pointer, value] as const) }
+  return {
+    store,
+    name: (pointer, kind) => {
+      names.set(pointer, kind)
+    },
+    objects: () =>
+      Array.from(live, ([pointer, [, value]]) => [
+        pointer,
+        names.has(pointer) ? { ...value, kind: names.get(pointer) } : value
+      ])
+  }
 }

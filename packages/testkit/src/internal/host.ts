@@ -18,6 +18,8 @@ export interface DeviceState {
   readonly index: number
   /** What it answers to over Ethernet: the GIDs of its active ports. */
   readonly addresses: ReadonlyArray<PlacedGid>
+  /** The IP addresses of the ports that were active at the start. */
+  readonly ipAddresses: ReadonlyArray<IpAddress>
   plugged: boolean
   pds: number
   cqs: number
@@ -73,6 +75,7 @@ export const make = (description: Topology.Host, addresses: { next: bigint }): H
         addresses: description.ports
           .filter((port) => port.linkLayer === "ethernet" && port.state === "active")
           .flatMap(gidsOf),
+        ipAddresses: description.ports.filter((port) => port.state === "active").flatMap(ipAddressesOf),
         plugged: true,
         pds: 0,
         cqs: 0,
@@ -87,6 +90,14 @@ export const make = (description: Topology.Host, addresses: { next: bigint }): H
     onCompletion: [],
     onUnplug: []
   }
+}
+
+/** An IP address as a GID, and the port and GID that packets from there have. */
+export interface IpAddress {
+  readonly ip: Gid.Gid
+  readonly ndevIfindex: number
+  readonly portNum: Identifier.PortNumber
+  readonly source: PlacedGid
 }
 
 /** A GID of a table, with its place. */
@@ -104,6 +115,15 @@ export const gidsOf = (port: Topology.Port): ReadonlyArray<PlacedGid> =>
     }))
     .filter((row) => !Gid.isZero(row.gid))
     .toSorted((self, that) => self.index - that.index)
+
+const ipAddressesOf = (port: Topology.Port): ReadonlyArray<IpAddress> => {
+  const [first, ...others] = gidsOf(port)
+  if (port.number === 0 || first === undefined) return []
+  const portNum = Identifier.PortNumber.make(port.number)
+  return port.linkLayer === "ethernet"
+    ? [first, ...others].map((source) => ({ ip: source.gid, ndevIfindex: source.ndevIfindex, portNum, source }))
+    : port.ipoibAddresses.map(({ address, ndevIfindex }) => ({ ip: address, ndevIfindex, portNum, source: first }))
+}
 
 /** The device that answers to an address. */
 export const ownerOf = (fabric: FabricState, gid: Gid.Gid): DeviceState | undefined =>

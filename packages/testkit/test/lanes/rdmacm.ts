@@ -9,6 +9,17 @@ const manager = { ...roce, device: "rxe0", port: 1 } as const
 
 export const rdmaCmOnFabric: RdmaCmLane.RdmaCmLane<FabricServices> = { ...fabric, ...manager, hasPolls: true }
 
+/** The InfiniBand adapters of the same hosts, by their addresses of IPoIB. */
+export const rdmaCmOnInfiniBandFabric: RdmaCmLane.RdmaCmLane<FabricServices> = {
+  ...fabric,
+  device: "mlx5_0",
+  port: 1,
+  ownAddress: "10.0.1.1",
+  peerAddress: "10.0.1.2",
+  silentAddress: "10.0.1.77",
+  hasPolls: true
+}
+
 // At its first call librdmacm opens every device and keeps it open; the first wait of the process opens an epoll
 // descriptor for good. Neither is a leak of a test.
 const librdmacm = Layer.tap(RdmaCm.RdmaCm.layer, (context) =>

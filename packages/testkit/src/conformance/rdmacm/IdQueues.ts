@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import * as Resource from "@effect-rdma/core/Resource"
 import * as CmId from "@effect-rdma/rdmacm/CmId"
 import * as CmQueuePair from "@effect-rdma/rdmacm/CmQueuePair"
 import * as CmSharedReceiveQueue from "@effect-rdma/rdmacm/CmSharedReceiveQueue"
@@ -10,8 +11,10 @@ import * as EventChannel from "@effect-rdma/rdmacm/EventChannel"
 import * as CompletionQueue from "@effect-rdma/verbs/CompletionQueue"
 import * as DeviceContext from "@effect-rdma/verbs/DeviceContext"
 import * as ProtectionDomain from "@effect-rdma/verbs/ProtectionDomain"
+import * as SharedReceiveQueue from "@effect-rdma/verbs/SharedReceiveQueue"
 import { assert } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Scope from "effect/Scope"
 import { assertReason, namesOf, recorded, timesCalled } from "../../internal/conformance.ts"
 import { rdmaCmSuite } from "../../internal/conformanceRdmaCm.ts"
 import type * as RdmaCmLane from "../RdmaCmLane.ts"
@@ -81,6 +84,13 @@ export const suite = <Others = never>(lane: RdmaCmLane.RdmaCmLane<Others>): void
         yield* Effect.flip(CmQueuePair.make(id, { qpType: "rc", domain: yield* ProtectionDomain.alloc(other) }))
       ]
       for (const error of refused) assertReason(error, "rdma_create_qp", "EINVAL")
+      const outOfRoom = [{ maxSendWr: 0 }, { maxRecvWr: 0 }]
+      for (const cap of outOfRoom) {
+        assertReason(yield* Effect.flip(CmQueuePair.make(id, { qpType: "rc", cap })), "rdma_create_qp", "EINVAL")
+      }
+      const shared = yield* SharedReceiveQueue.make(yield* ProtectionDomain.alloc(context), { maxWr: 4 })
+      const withShared = CmQueuePair.make(id, { qpType: "rc", srq: shared })
+      assertReason(yield* Effect.flip(withShared), "rdma_create_qp", "EINVAL")
       assert.strictEqual(timesCalled(yield* calls, "rdma_create_qp"), 0)
       const unbound = yield* CmId.make(id.channel, "tcp")
       assertReason(
@@ -104,6 +114,32 @@ export const suite = <Others = never>(lane: RdmaCmLane.RdmaCmLane<Others>): void
         "rdma_destroy_id",
         "rdma_destroy_event_channel"
       ])
+    }))
+
+  it("an id has one shared receive queue, and it is made before the queue pair: EINVAL", () =>
+    recorded(function*(calls) {
+      const id = yield* boundId
+      const refused = Effect.flip(CmSharedReceiveQueue.make(id, { maxWr: 4 }))
+      yield* Effect.scoped(Effect.gen(function*() {
+        yield* CmSharedReceiveQueue.make(id, { maxWr: 4 })
+        assertReason(yield* refused, "rdma_create_srq", "EINVAL")
+      }))
+      yield* CmQueuePair.make(id, { qpType: "rc" })
+      assertReason(yield* refused, "rdma_create_srq", "EINVAL")
+      assert.strictEqual(timesCalled(yield* calls, "rdma_create_srq"), 1)
+    }))
+
+  it("a queue pair on an id is destroyed before the shared receive queue of the id, whichever scope ends first", () =>
+    recorded(function*(calls) {
+      const id = yield* boundId
+      const outer = yield* Effect.scope
+      const queuePair = yield* Effect.scoped(Effect.andThen(
+        CmSharedReceiveQueue.make(id, { maxWr: 4 }),
+        Scope.provide(CmQueuePair.make(id, { qpType: "rc" }), outer)
+      ))
+      assert.isFalse(Resource.isLive(queuePair))
+      assert.deepStrictEqual(namesOf(yield* calls).slice(-2), ["rdma_destroy_qp", "rdma_destroy_srq"])
+      assert.deepInclude(yield* CmId.state(id), { qp: undefined, srq: undefined })
     }))
 
   it("librdmacm moves the queue pairs that it made, and tells both sides that they are established", () =>

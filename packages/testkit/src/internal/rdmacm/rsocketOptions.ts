@@ -12,7 +12,7 @@ export const get = (self: RSocketState, name: RSocketOption.Name): number => {
 
 /** Sets an option, or says why it cannot be set. Buffers that are there already stay as they are, and nothing tells that. */
 export const set = (
-  { options, step }: RSocketState,
+  { id, options, step }: RSocketState,
   name: RSocketOption.RSocketOption["_tag"],
   value: number
 ): Errno.ErrnoName | undefined => {
@@ -37,9 +37,14 @@ export const set = (
       if (value === 1 && options.KeepIdle === 0) options.KeepIdle = tcpKeepaliveTime
       return undefined
     case "ReuseAddress":
-    case "Ipv6Only":
       if (step !== "open") return "EINVAL"
-      options[name] = value
+      options.ReuseAddress = value
+      id.reuseAddress = value === 1
+      return undefined
+    case "Ipv6Only":
+      if (step !== "open" && step !== "bound") return "EINVAL"
+      options.Ipv6Only = value
+      id.familyOnly = value === 1
       return undefined
     case "KeepIdle":
     case "NoDelay":

@@ -1,13 +1,10 @@
 import * as Errno from "@effect-rdma/core/Errno"
-import * as NativeReason from "@effect-rdma/core/NativeReason"
 import type * as Pointer from "@effect-rdma/core/Pointer"
 import type * as RSockets from "@effect-rdma/rdmacm/operations/RSockets"
-import { RdmaCmError } from "@effect-rdma/rdmacm/RdmaCmError"
 import type * as RSocketOption from "@effect-rdma/rdmacm/RSocketOption"
-import * as Effect from "effect/Effect"
-import type * as NetAddress from "effect/net/NetAddress"
+import * as NetAddress from "effect/net/NetAddress"
 import type * as Heap from "../heap.ts"
-import type * as Host from "../host.ts"
+import { fail, type IdState } from "./state.ts"
 
 /** Memory that one side has mapped for the other. */
 export interface MappingState extends Heap.Native {
@@ -19,14 +16,22 @@ export interface MappingState extends Heap.Native {
   isMapped: boolean
 }
 
+const nowhere = {
+  ipv4: NetAddress.inetAddressFromStringUnsafe("0.0.0.0:0"),
+  ipv6: NetAddress.inetAddressFromStringUnsafe("[::]:0")
+} as const
+
+/** Where it is bound. */
+export const localOf = ({ id: { local }, nowhere }: RSocketState): NetAddress.InetAddress =>
+  local === undefined || local._tag === "IbAddress" ? nowhere : local
+
 export interface RSocketState extends Heap.Native {
   readonly number: RSockets.RSocketNumber
   step: "open" | "bound" | "listening" | "connecting" | "refused" | "connected" | "disconnected" | "broken" | "closed"
-  /** Whether it came to a listener, whose address it has. */
-  isAccepted: boolean
-  /** The device that it is bound to. */
-  on: Host.DeviceState | undefined
-  local: NetAddress.InetAddress
+  /** What the rsocket is to the connection manager. */
+  readonly id: IdState
+  /** Where it is before it is bound. */
+  readonly nowhere: NetAddress.InetAddress
   remote: NetAddress.InetAddress | undefined
   peer: RSocketState | undefined
   canRead: boolean
@@ -46,13 +51,12 @@ export interface RSocketState extends Heap.Native {
   stop: () => void
 }
 
-export const make = (number: RSockets.RSocketNumber, local: NetAddress.InetAddress): RSocketState => ({
+export const make = (number: RSockets.RSocketNumber, id: IdState, family: keyof typeof nowhere): RSocketState => ({
   kind: "RSocket",
   number,
   step: "open",
-  isAccepted: false,
-  on: undefined,
-  local,
+  id,
+  nowhere: nowhere[family],
   remote: undefined,
   peer: undefined,
   canRead: false,
@@ -139,9 +143,4 @@ export const end = (self: RSocketState, step: "disconnected" | "broken", errno: 
   tell(self)
 }
 
-export const fail = (
-  call: string,
-  errno: Errno.ErrnoName,
-  input: RdmaCmError["input"] = {}
-): Effect.Effect<never, RdmaCmError> =>
-  Effect.fail(new RdmaCmError({ call, reason: NativeReason.fromErrno(Errno.numberOf(errno)), input }))
+export { fail }

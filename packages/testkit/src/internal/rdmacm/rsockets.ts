@@ -1,31 +1,44 @@
 import * as Errno from "@effect-rdma/core/Errno"
+import * as Gid from "@effect-rdma/core/Gid"
 import * as NativeMemory from "@effect-rdma/core/NativeMemory"
+import type * as CmAddress from "@effect-rdma/rdmacm/CmAddress"
 import type * as RSockets from "@effect-rdma/rdmacm/operations/RSockets"
 import type { RdmaCmError } from "@effect-rdma/rdmacm/RdmaCmError"
 import * as Effect from "effect/Effect"
+import * as Latch from "effect/Latch"
 import * as NetAddress from "effect/net/NetAddress"
 import { FabricMisuse } from "../../FabricMisuse.ts"
-import type * as Host from "../host.ts"
-import * as Address from "./rsocketAddress.ts"
+import * as Address from "./address.ts"
+import * as Binding from "./binding.ts"
+import { unavailable } from "./channel.ts"
+import * as Ports from "./ports.ts"
 import * as Options from "./rsocketOptions.ts"
 import * as State from "./rsocketState.ts"
 import * as Streams from "./rsocketStreams.ts"
-
-/** A call that first loads the list of devices, and gives up when it is empty. */
-type WithDevices = <A>(call: string, run: () => Effect.Effect<A, RdmaCmError>) => Effect.Effect<A, RdmaCmError>
+import { type CmState, type IdState, makeId, managerOf, release } from "./state.ts"
 
 /** rsockets of one host: streams between the hosts of the fabric, as librdmacm behaves. */
 export const make = (
-  fabric: Host.FabricState,
-  host: Host.HostState,
-  withDevices: WithDevices
+  state: CmState
 ): Omit<RSockets.Operations, "repollCreate" | "repollCtl" | "repollWait"> => {
+  const { fabric, host } = state
   const { rsockets: sockets } = host
   const mappings = host.heap.store<"riomap", State.MappingState>("riomap")
-  const all = () => Array.from(sockets.values(), ([, socket]) => socket)
+
+  // An id that is no program's.
+  const nobody = state.channels.make((pointer) => ({
+    kind: undefined,
+    pointer,
+    pending: [],
+    readable: Latch.makeUnsafe(false),
+    ids: 1
+  }))
+  const idOfNobody = (): IdState => makeId(state.channels.get("rsocket", nobody), "tcp")
 
   host.onUnplug.push((device) => {
-    for (const socket of all()) if (socket.on === device) State.end(socket, "broken", "EIO")
+    for (const [, socket] of sockets.values()) {
+      if (socket.id.place?.device === device) State.end(socket, "broken", "EIO")
+    }
   })
 
   const withSocket = <A>(
@@ -47,23 +60,6 @@ export const make = (
       return run(socket)
     })
 
-  const isTaken = (self: State.RSocketState, address: NetAddress.InetAddress): boolean =>
-    all().some((other) =>
-      other !== self && other.step !== "open" && !other.isAccepted && other.local.port === address.port &&
-      Address.isSame(other.local, address) &&
-      !(self.options.ReuseAddress === 1 && other.options.ReuseAddress === 1 && other.step !== "listening")
-    )
-
-  let nextPort = firstFreePort
-  const freePort = (self: State.RSocketState, address: NetAddress.InetAddress): NetAddress.InetAddress => {
-    let free: NetAddress.InetAddress
-    do {
-      free = Address.withPort(address, nextPort)
-      nextPort = nextPort === lastFreePort ? firstFreePort : nextPort + 1
-    } while (isTaken(self, free))
-    return free
-  }
-
   const refuse = (self: State.RSocketState, errno: Errno.ErrnoName): void => {
     self.step = "refused"
     self.errno = Errno.numberOf(errno)
@@ -71,18 +67,29 @@ export const make = (
   }
 
   /** The request has come to the other host, whose library accepts it at once. */
-  const meet = (self: State.RSocketState, { device, remote, to }: Address.Route): void => {
-    if (!device.plugged) return refuse(self, "ENODEV")
-    const [, listener] = Array.from(to?.rsockets.values() ?? [])
-      .find(([, other]) => Address.hears(other, remote)) ?? []
-    if (to === undefined || listener === undefined) return refuse(self, "ECONNREFUSED")
-    const number = to.rsockets.make((number) => {
-      const accepted = State.make(number, remote)
+  const meet = (
+    self: State.RSocketState,
+    address: NetAddress.InetAddress,
+    { status, route }: Address.Resolution
+  ): void => {
+    if (status !== 0) return refuse(self, status)
+    const there = route?.to
+    if (route === undefined || there === undefined || !Address.isOpen(route.from, there)) {
+      return refuse(self, "ETIMEDOUT")
+    }
+    const remote = Address.at(there, address, address.port)
+    const { rsockets } = managerOf(there.device)?.host ?? host
+    const [, listener] = Array.from(rsockets.values()).find(([, other]) => hears(other, remote)) ?? []
+    if (listener === undefined) return refuse(self, "ECONNREFUSED")
+    const number = rsockets.make((number) => {
+      const id = idOfNobody()
+      Object.assign(id, { local: remote, place: there })
+      const accepted = State.make(number, id, "ipv4")
       Object.assign(accepted.options, listener.options)
-      return Object.assign(accepted, { isAccepted: true, on: listener.on ?? to.devices[0] })
+      return accepted
     })
-    const accepted = to.rsockets.get("raccept", number)
-    accepted.remote = self.local
+    const accepted = rsockets.get("raccept", number)
+    accepted.remote = State.localOf(self)
     State.join(self, accepted)
     listener.waiting.push(number)
     State.tell(self, listener)
@@ -90,12 +97,14 @@ export const make = (
 
   return {
     rsocket: (family) =>
-      withDevices(
-        "rsocket",
-        () => Effect.sync(() => sockets.make((number) => State.make(number, Address.nowhere[family])))
-      ),
+      Effect.suspend(() => {
+        if (!host.rdma) return Effect.fail(unavailable("rsocket"))
+        return host.devices.length === 0
+          ? State.fail("rsocket", "ENODEV")
+          : Effect.sync(() => sockets.make((number) => State.make(number, idOfNobody(), family)))
+      }),
     rclose: (number) =>
-      Effect.sync(() => {
+      Effect.suspend(() => {
         const call = "rclose"
         const self = sockets.get(call, number as RSockets.RSocketNumber)
         if (self.mappings.some((mapping) => mapping?.isMapped)) {
@@ -105,33 +114,33 @@ export const make = (
         Streams.shutdown(self, "both")
         sockets.free(call, self.number)
         self.step = "closed"
+        Ports.leave(state, self.id)
+        state.onDevice.delete(self.id)
+        return release(state, self.id)
       }),
     rbind: (number, address) =>
       withSocket("rbind", number, (self) => {
         const call = "rbind"
-        const input = { address: NetAddress.formatInet(address) }
-        if (self.step !== "open") return State.fail(call, "EINVAL", input)
-        const device = Address.deviceOf(host, address)
-        if (typeof device === "string") return State.fail(call, device, input)
-        if (address.port !== 0 && isTaken(self, address)) return State.fail(call, "EADDRINUSE", input)
-        self.on = device
-        self.local = address.port === 0 ? freePort(self, address) : address
-        self.step = "bound"
-        return Effect.void
+        if (self.step !== "open") return State.fail(call, "EINVAL", { address: NetAddress.formatInet(address) })
+        return Effect.map(Binding.bind(state, call, self.id, address), () => {
+          self.step = "bound"
+        })
       }),
     rlisten: (number, backlog) =>
       withSocket("rlisten", number, (self) => {
         const call = "rlisten"
+        const { id } = self
         if (self.step === "listening") return Effect.void
         if (self.step !== "open" && self.step !== "bound") return State.fail(call, "EINVAL", { backlog })
-        if (self.step === "open") self.local = freePort(self, self.local)
-        const isHeard = all().some((other) =>
-          other !== self && other.step === "listening" && other.local.port === self.local.port &&
-          Address.isSame(other.local, self.local)
-        )
-        if (isHeard) return State.fail(call, "EADDRINUSE", { backlog })
-        self.step = "listening"
-        return Effect.void
+        const bound = self.step === "open" ? Binding.bind(state, call, id, self.nowhere) : Effect.void
+        return Effect.flatMap(bound, () => {
+          // One that listens shares its port with nobody.
+          const refused = id.local && id.reuseAddress ? Ports.refuse(state, id, id.local, false) : undefined
+          if (refused !== undefined) return State.fail(call, refused, { backlog })
+          id.reuseAddress = false
+          self.step = "listening"
+          return Effect.void
+        })
       }),
     raccept: (number) =>
       withSocket("raccept", number, (self) => {
@@ -146,21 +155,25 @@ export const make = (
         if (self.step === "connected" || self.step === "connecting") return Effect.void
         if (self.step === "listening") return State.fail(call, "EINVAL", input)
         if (self.step !== "open" && self.step !== "bound") return State.fail(call, "ENOTCONN", input)
-        const route = self.step === "bound" && self.local._tag !== address._tag
-          ? "EINVAL"
-          : Address.routeOf(fabric, host, self.local, address)
-        if (typeof route === "string") {
-          refuse(self, route)
-          return State.fail(call, route, input)
+        const { id } = self
+        const from = id.local ?? Address.anyLike(address)
+        const found = from._tag === address._tag ? Address.resolve(fabric, host, from, address) : "EINVAL"
+        if (typeof found === "string") {
+          refuse(self, found)
+          return State.fail(call, found, input)
         }
-        self.on = route.device
-        self.local = route.local.port === 0 ? freePort(self, route.local) : route.local
-        self.remote = route.remote
-        self.step = "connecting"
-        self.stop = route.to === undefined
-          ? fabric.after(patience, () => refuse(self, "ETIMEDOUT"))
-          : fabric.after(connecting, () => meet(self, route))
-        return Effect.void
+        const local = found.route === undefined ? from : Address.at(found.route.from, address, Address.portOf(from))
+        return Effect.map(self.step === "open" ? Binding.bind(state, call, id, local) : Effect.void, () => {
+          if (found.route !== undefined) {
+            Object.assign(id, { local: Address.withPort(local, portOf(id)), place: found.route.from })
+          }
+          self.remote = address
+          self.step = "connecting"
+          self.stop = fabric.after(
+            found.status === "ETIMEDOUT" ? patience : connecting,
+            () => meet(self, address, found)
+          )
+        })
       }),
     rpoll: (number) => Effect.sync(() => State.readinessOf(sockets.get("rpoll", number))),
     awaitRSocket: (number, wanted) =>
@@ -190,7 +203,7 @@ export const make = (
       }),
     rshutdown: (number, how) =>
       withSocket("rshutdown", number, (self) => Effect.sync(() => Streams.shutdown(self, how))),
-    rgetsockname: (number) => withSocket("rgetsockname", number, ({ local }) => Effect.succeed(local)),
+    rgetsockname: (number) => withSocket("rgetsockname", number, (self) => Effect.succeed(State.localOf(self))),
     rgetpeername: (number) => withSocket("rgetpeername", number, ({ remote }) => Effect.succeed(remote)),
     rgetsockopt: (number, name) =>
       withSocket("rgetsockopt", number, (self) => Effect.sync(() => Options.get(self, name))),
@@ -241,9 +254,16 @@ export const make = (
 // internal
 // -----------------------------------------------------------------------------
 
-/** The range that Linux takes free ports from. */
-const firstFreePort = 32768
-const lastFreePort = 60999
+const portOf = ({ local }: IdState): number => local === undefined ? 0 : Address.portOf(local)
+
+/** Whether one takes connections to an address. */
+const hears = (self: State.RSocketState, address: CmAddress.CmAddress): boolean => {
+  const local = State.localOf(self)
+  if (self.step !== "listening" || local.port !== Address.portOf(address)) return false
+  return Address.isAny(local)
+    ? local._tag === address._tag || (local._tag === "InetAddressV6" && !self.id.familyOnly)
+    : Gid.Equivalence(Address.gidOf(local), Address.gidOf(address))
+}
 
 /** How long the fabric takes to connect. */
 const connecting = "1 millis"

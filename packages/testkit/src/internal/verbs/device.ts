@@ -86,7 +86,7 @@ export const make = (state: VerbsState): Device.Operations => {
       query(state, "ibv_query_port", context, (device) => {
         const port = portOf(device, portNum)
         if (port === undefined) return fail("ibv_query_port", "EINVAL", { portNum })
-        const { gids: _gids, number: _number, pkeys, rate: _rate, ...attributes } = port
+        const { gids: _gids, ipoibAddresses: _, number: _number, pkeys, rate: _rate, ...attributes } = port
         return Effect.succeed({
           ...attributes,
           pkeyTblLen: pkeys.length,
