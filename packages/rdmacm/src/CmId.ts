@@ -314,7 +314,10 @@ export {
   establish,
   listen,
   moveQueuePair,
-  reject
+  notify,
+  reject,
+  rejectEce,
+  writeEvent
 } from "./internal/connecting.ts"
 
 // -----------------------------------------------------------------------------

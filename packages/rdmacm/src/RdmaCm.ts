@@ -85,151 +85,186 @@ export interface EndpointRequest {
 
 /**
  * The operations of librdmacm. None waits but these: `awaitCmEvent` and `awaitRequest`, which use no thread and can be
- * interrupted, and `getaddrinfo` and `createEp`, which are on a worker thread until name servers and peers have answered or
- * timed out, and cannot. What is said of those of rsockets is in `RSockets.Operations`.
+ * interrupted, and `getaddrinfo`, `resolveAddrinfo` and `createEp`, which are on a worker thread until name servers and peers
+ * have answered or timed out, and cannot. Those of rsockets say it themselves.
  *
  * librdmacm follows pointers of an id that are NULL before it is bound to a device, or without a queue pair on it: the
  * process ends. The members that do say so; the scoped modules look at {@link IdState} before.
  *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Operations extends RSockets.Operations {
+  readonly getDevices: Effect.Effect<ContextArray, RdmaCmError>
+  readonly freeDevices: (list: Pointer.Pointer<"ibv_context *">) => Effect.Effect<void>
+
+  /** The channel's descriptor is set to non-blocking. */
+  readonly createEventChannel: Effect.Effect<Pointer.Pointer<"rdma_event_channel">, RdmaCmError>
+  readonly destroyEventChannel: (channel: Pointer.Pointer<"rdma_event_channel">) => Effect.Effect<void>
+  /** Fails with `EAGAIN` when no event is there. */
+  readonly getCmEvent: (channel: Pointer.Pointer<"rdma_event_channel">) => Effect.Effect<UnackedEvent, RdmaCmError>
+  /** Cannot fail: it refuses NULL only. */
+  readonly ackCmEvent: (event: Pointer.Pointer<"rdma_cm_event">) => Effect.Effect<void>
+  /** Waits until the channel's descriptor is readable. */
+  readonly awaitCmEvent: (channel: Pointer.Pointer<"rdma_event_channel">) => Effect.Effect<void, RdmaCmError>
+
+  readonly createId: (
+    channel: Pointer.Pointer<"rdma_event_channel">,
+    portSpace: PortSpace.PortSpace
+  ) => Effect.Effect<Pointer.Pointer<"rdma_cm_id">, RdmaCmError>
+  readonly destroyId: (id: Pointer.Pointer<"rdma_cm_id">) => Effect.Effect<void, RdmaCmError>
+  /** Starts the resolution; its end is an event on the id's channel. */
+  readonly resolveAddr: (
+    id: Pointer.Pointer<"rdma_cm_id">,
+    source: CmAddress.CmAddress | undefined,
+    destination: CmAddress.CmAddress,
+    timeoutMillis: number
+  ) => Effect.Effect<void, RdmaCmError>
+  /** The fields of the struct, which change with the calls on the id and with the events that are got for it. */
+  readonly readId: (id: Pointer.Pointer<"rdma_cm_id">) => Effect.Effect<IdState>
+  readonly bindAddr: (
+    id: Pointer.Pointer<"rdma_cm_id">,
+    address: CmAddress.CmAddress
+  ) => Effect.Effect<void, RdmaCmError>
+  /** Starts it; its end is an event. The id must be bound to a device. */
+  readonly resolveRoute: (
+    id: Pointer.Pointer<"rdma_cm_id">,
+    timeoutMillis: number
+  ) => Effect.Effect<void, RdmaCmError>
+  /** A backlog of 0 is the most that the host allows. */
+  readonly listen: (id: Pointer.Pointer<"rdma_cm_id">, backlog: number) => Effect.Effect<void, RdmaCmError>
+  /** Starts it; its end is an event. The id must be bound to a device. */
+  readonly connect: (
+    id: Pointer.Pointer<"rdma_cm_id">,
+    parameters: ConnectionParameters.ConnectionParameters
+  ) => Effect.Effect<void, RdmaCmError>
+  /** Starts it; its end is an event. The id must be that of a request. */
+  readonly accept: (
+    id: Pointer.Pointer<"rdma_cm_id">,
+    parameters: ConnectionParameters.ConnectionParameters
+  ) => Effect.Effect<void, RdmaCmError>
+  /** Ends the active side's part when it made its queue pair through verbs, after a `connectResponse`. */
+  readonly establish: (id: Pointer.Pointer<"rdma_cm_id">) => Effect.Effect<void, RdmaCmError>
+  readonly reject: (
+    id: Pointer.Pointer<"rdma_cm_id">,
+    privateData: Uint8Array
+  ) => Effect.Effect<void, RdmaCmError>
+  /** Starts it; its end is an event. The id must be bound to a device. */
+  readonly disconnect: (id: Pointer.Pointer<"rdma_cm_id">) => Effect.Effect<void, RdmaCmError>
+  /** Rejects because of what `getRemoteEce` told: the other side's reason is `vendorOptionNotSupported`. */
+  readonly rejectEce: (
+    id: Pointer.Pointer<"rdma_cm_id">,
+    privateData: Uint8Array
+  ) => Effect.Effect<void, RdmaCmError>
+  /** Tells of an event of the queue pair that the connection manager has to know. */
+  readonly notify: (
+    id: Pointer.Pointer<"rdma_cm_id">,
+    event: "commEst" | "pathMig"
+  ) => Effect.Effect<void, RdmaCmError>
+  /** Puts an event of the program itself onto the id's channel. */
+  readonly writeCmEvent: (
+    id: Pointer.Pointer<"rdma_cm_id">,
+    status: number,
+    arg: bigint
+  ) => Effect.Effect<void, RdmaCmError>
+  /** What a queue pair made through verbs is modified with to get to a state. */
+  readonly initQpAttr: (
+    id: Pointer.Pointer<"rdma_cm_id">,
+    qpState: "init" | "rtr" | "rts"
+  ) => Effect.Effect<QueuePairAttributes.Modification, RdmaCmError>
+  /** Every event that was got for the id must be acked: it waits for those. */
+  readonly migrateId: (
+    id: Pointer.Pointer<"rdma_cm_id">,
+    channel: Pointer.Pointer<"rdma_event_channel">
+  ) => Effect.Effect<void, RdmaCmError>
+  readonly setOption: (
+    id: Pointer.Pointer<"rdma_cm_id">,
+    option: CmOption.CmOption
+  ) => Effect.Effect<void, RdmaCmError>
+  readonly setLocalEce: (id: Pointer.Pointer<"rdma_cm_id">, ece: Ece.Ece) => Effect.Effect<void, RdmaCmError>
+  readonly getRemoteEce: (id: Pointer.Pointer<"rdma_cm_id">) => Effect.Effect<Ece.Ece, RdmaCmError>
+
+  /** Starts it; its end is an event that carries `context`. */
+  readonly joinMulticast: (
+    id: Pointer.Pointer<"rdma_cm_id">,
+    address: CmAddress.CmAddress,
+    context: bigint
+  ) => Effect.Effect<void, RdmaCmError>
+  readonly joinMulticastEx: (
+    id: Pointer.Pointer<"rdma_cm_id">,
+    address: CmAddress.CmAddress,
+    joinFlags: "fullMember" | "sendOnlyFullMember",
+    context: bigint
+  ) => Effect.Effect<void, RdmaCmError>
+  /** The events of the membership must be acked: it waits for those. */
+  readonly leaveMulticast: (
+    id: Pointer.Pointer<"rdma_cm_id">,
+    address: CmAddress.CmAddress
+  ) => Effect.Effect<void, RdmaCmError>
+
+  /** `rdma_freeaddrinfo` included: the list is copied and freed at once. */
+  readonly getaddrinfo: (
+    node: string | undefined,
+    service: string | undefined,
+    hints: AddressInfoAttributes.Hints
+  ) => Effect.Effect<ReadonlyArray<AddressInfoAttributes.AddressInfo>, RdmaCmError>
+  /**
+   * Starts to look names up for an id; its end is an event. Without the flag `sa` name servers have answered, on a worker
+   * thread, when the call returns.
+   */
+  readonly resolveAddrinfo: (
+    id: Pointer.Pointer<"rdma_cm_id">,
+    node: string | undefined,
+    service: string | undefined,
+    hints: AddressInfoAttributes.Hints
+  ) => Effect.Effect<void, RdmaCmError>
+  /** What `resolveAddrinfo` has found, once; `rdma_freeaddrinfo` included: the list is copied and freed at once. */
+  readonly queryAddrinfo: (
+    id: Pointer.Pointer<"rdma_cm_id">
+  ) => Effect.Effect<ReadonlyArray<AddressInfoAttributes.AddressInfo>, RdmaCmError>
+
+  /**
+   * Without a domain it is that of librdmacm for the device, without completion queues they are made. The id must be bound
+   * to a device.
+   */
+  readonly createQp: (
+    id: Pointer.Pointer<"rdma_cm_id">,
+    pd: Pointer.Pointer<"ibv_pd"> | undefined,
+    attributes: Queue.QueuePairInit
+  ) => Effect.Effect<Queue.MadeQueuePair, RdmaCmError>
+  /** The id must have one that was made on it. */
+  readonly destroyQp: (id: Pointer.Pointer<"rdma_cm_id">) => Effect.Effect<void>
+  /** The id must be bound to a device. */
+  readonly createSrq: (
+    id: Pointer.Pointer<"rdma_cm_id">,
+    pd: Pointer.Pointer<"ibv_pd"> | undefined,
+    attributes: SharedReceiveQueueAttributes.SharedReceiveQueueAttributes
+  ) => Effect.Effect<Queue.MadeSharedReceiveQueue, RdmaCmError>
+  /** The id must have one that was made on it. */
+  readonly destroySrq: (id: Pointer.Pointer<"rdma_cm_id">) => Effect.Effect<void>
+  /**
+   * An id with a channel of its own, resolved or bound, and with a queue pair when there are attributes for one. Its
+   * channel is set to non-blocking: what would wait for an event fails with `EAGAIN` instead, so migrate it.
+   */
+  readonly createEp: (
+    info: AddressInfoAttributes.AddressInfo,
+    pd: Pointer.Pointer<"ibv_pd"> | undefined,
+    attributes: Queue.QueuePairInit | undefined
+  ) => Effect.Effect<Pointer.Pointer<"rdma_cm_id">, RdmaCmError>
+  readonly destroyEp: (id: Pointer.Pointer<"rdma_cm_id">) => Effect.Effect<void>
+  /** Fails with `EAGAIN` when no request is there. The id must be that of an endpoint which listens. */
+  readonly getRequest: (listener: Pointer.Pointer<"rdma_cm_id">) => Effect.Effect<EndpointRequest, RdmaCmError>
+  /** Waits until the endpoint's own channel is readable. */
+  readonly awaitRequest: (listener: Pointer.Pointer<"rdma_cm_id">) => Effect.Effect<void, RdmaCmError>
+}
+
+/**
+ * librdmacm, as the service that the scoped modules call.
+ *
  * @category services
  * @since 0.1.0
  */
-export class RdmaCm extends Context.Service<
-  RdmaCm,
-  {
-    readonly getDevices: Effect.Effect<ContextArray, RdmaCmError>
-    readonly freeDevices: (list: Pointer.Pointer<"ibv_context *">) => Effect.Effect<void>
-
-    /** The channel's descriptor is set to non-blocking. */
-    readonly createEventChannel: Effect.Effect<Pointer.Pointer<"rdma_event_channel">, RdmaCmError>
-    readonly destroyEventChannel: (channel: Pointer.Pointer<"rdma_event_channel">) => Effect.Effect<void>
-    /** Fails with `EAGAIN` when no event is there. */
-    readonly getCmEvent: (channel: Pointer.Pointer<"rdma_event_channel">) => Effect.Effect<UnackedEvent, RdmaCmError>
-    /** Cannot fail: it refuses NULL only. */
-    readonly ackCmEvent: (event: Pointer.Pointer<"rdma_cm_event">) => Effect.Effect<void>
-    /** Waits until the channel's descriptor is readable. */
-    readonly awaitCmEvent: (channel: Pointer.Pointer<"rdma_event_channel">) => Effect.Effect<void, RdmaCmError>
-
-    readonly createId: (
-      channel: Pointer.Pointer<"rdma_event_channel">,
-      portSpace: PortSpace.PortSpace
-    ) => Effect.Effect<Pointer.Pointer<"rdma_cm_id">, RdmaCmError>
-    readonly destroyId: (id: Pointer.Pointer<"rdma_cm_id">) => Effect.Effect<void, RdmaCmError>
-    /** Starts the resolution; its end is an event on the id's channel. */
-    readonly resolveAddr: (
-      id: Pointer.Pointer<"rdma_cm_id">,
-      source: CmAddress.CmAddress | undefined,
-      destination: CmAddress.CmAddress,
-      timeoutMillis: number
-    ) => Effect.Effect<void, RdmaCmError>
-    /** The fields of the struct, which change with the calls on the id and with the events that are got for it. */
-    readonly readId: (id: Pointer.Pointer<"rdma_cm_id">) => Effect.Effect<IdState>
-    readonly bindAddr: (
-      id: Pointer.Pointer<"rdma_cm_id">,
-      address: CmAddress.CmAddress
-    ) => Effect.Effect<void, RdmaCmError>
-    /** Starts it; its end is an event. The id must be bound to a device. */
-    readonly resolveRoute: (
-      id: Pointer.Pointer<"rdma_cm_id">,
-      timeoutMillis: number
-    ) => Effect.Effect<void, RdmaCmError>
-    /** A backlog of 0 is the most that the host allows. */
-    readonly listen: (id: Pointer.Pointer<"rdma_cm_id">, backlog: number) => Effect.Effect<void, RdmaCmError>
-    /** Starts it; its end is an event. The id must be bound to a device. */
-    readonly connect: (
-      id: Pointer.Pointer<"rdma_cm_id">,
-      parameters: ConnectionParameters.ConnectionParameters
-    ) => Effect.Effect<void, RdmaCmError>
-    /** Starts it; its end is an event. The id must be that of a request. */
-    readonly accept: (
-      id: Pointer.Pointer<"rdma_cm_id">,
-      parameters: ConnectionParameters.ConnectionParameters
-    ) => Effect.Effect<void, RdmaCmError>
-    /** Ends the active side's part when it made its queue pair through verbs, after a `connectResponse`. */
-    readonly establish: (id: Pointer.Pointer<"rdma_cm_id">) => Effect.Effect<void, RdmaCmError>
-    readonly reject: (
-      id: Pointer.Pointer<"rdma_cm_id">,
-      privateData: Uint8Array
-    ) => Effect.Effect<void, RdmaCmError>
-    /** Starts it; its end is an event. The id must be bound to a device. */
-    readonly disconnect: (id: Pointer.Pointer<"rdma_cm_id">) => Effect.Effect<void, RdmaCmError>
-    /** What a queue pair made through verbs is modified with to get to a state. */
-    readonly initQpAttr: (
-      id: Pointer.Pointer<"rdma_cm_id">,
-      qpState: "init" | "rtr" | "rts"
-    ) => Effect.Effect<QueuePairAttributes.Modification, RdmaCmError>
-    /** Every event that was got for the id must be acked: it waits for those. */
-    readonly migrateId: (
-      id: Pointer.Pointer<"rdma_cm_id">,
-      channel: Pointer.Pointer<"rdma_event_channel">
-    ) => Effect.Effect<void, RdmaCmError>
-    readonly setOption: (
-      id: Pointer.Pointer<"rdma_cm_id">,
-      option: CmOption.CmOption
-    ) => Effect.Effect<void, RdmaCmError>
-    readonly setLocalEce: (id: Pointer.Pointer<"rdma_cm_id">, ece: Ece.Ece) => Effect.Effect<void, RdmaCmError>
-    readonly getRemoteEce: (id: Pointer.Pointer<"rdma_cm_id">) => Effect.Effect<Ece.Ece, RdmaCmError>
-
-    /** Starts it; its end is an event that carries `context`. */
-    readonly joinMulticast: (
-      id: Pointer.Pointer<"rdma_cm_id">,
-      address: CmAddress.CmAddress,
-      context: bigint
-    ) => Effect.Effect<void, RdmaCmError>
-    readonly joinMulticastEx: (
-      id: Pointer.Pointer<"rdma_cm_id">,
-      address: CmAddress.CmAddress,
-      joinFlags: "fullMember" | "sendOnlyFullMember",
-      context: bigint
-    ) => Effect.Effect<void, RdmaCmError>
-    /** The events of the membership must be acked: it waits for those. */
-    readonly leaveMulticast: (
-      id: Pointer.Pointer<"rdma_cm_id">,
-      address: CmAddress.CmAddress
-    ) => Effect.Effect<void, RdmaCmError>
-
-    /** `rdma_freeaddrinfo` included: the list is copied and freed at once. */
-    readonly getaddrinfo: (
-      node: string | undefined,
-      service: string | undefined,
-      hints: AddressInfoAttributes.Hints
-    ) => Effect.Effect<ReadonlyArray<AddressInfoAttributes.AddressInfo>, RdmaCmError>
-
-    /**
-     * Without a domain it is that of librdmacm for the device, without completion queues they are made. The id must be bound
-     * to a device.
-     */
-    readonly createQp: (
-      id: Pointer.Pointer<"rdma_cm_id">,
-      pd: Pointer.Pointer<"ibv_pd"> | undefined,
-      attributes: Queue.QueuePairInit
-    ) => Effect.Effect<Queue.MadeQueuePair, RdmaCmError>
-    /** The id must have one that was made on it. */
-    readonly destroyQp: (id: Pointer.Pointer<"rdma_cm_id">) => Effect.Effect<void>
-    /** The id must be bound to a device. */
-    readonly createSrq: (
-      id: Pointer.Pointer<"rdma_cm_id">,
-      pd: Pointer.Pointer<"ibv_pd"> | undefined,
-      attributes: SharedReceiveQueueAttributes.SharedReceiveQueueAttributes
-    ) => Effect.Effect<Queue.MadeSharedReceiveQueue, RdmaCmError>
-    /** The id must have one that was made on it. */
-    readonly destroySrq: (id: Pointer.Pointer<"rdma_cm_id">) => Effect.Effect<void>
-    /**
-     * An id with a channel of its own, resolved or bound, and with a queue pair when there are attributes for one. Its
-     * channel is set to non-blocking: what would wait for an event fails with `EAGAIN` instead, so migrate it.
-     */
-    readonly createEp: (
-      info: AddressInfoAttributes.AddressInfo,
-      pd: Pointer.Pointer<"ibv_pd"> | undefined,
-      attributes: Queue.QueuePairInit | undefined
-    ) => Effect.Effect<Pointer.Pointer<"rdma_cm_id">, RdmaCmError>
-    readonly destroyEp: (id: Pointer.Pointer<"rdma_cm_id">) => Effect.Effect<void>
-    /** Fails with `EAGAIN` when no request is there. The id must be that of an endpoint which listens. */
-    readonly getRequest: (listener: Pointer.Pointer<"rdma_cm_id">) => Effect.Effect<EndpointRequest, RdmaCmError>
-    /** Waits until the endpoint's own channel is readable. */
-    readonly awaitRequest: (listener: Pointer.Pointer<"rdma_cm_id">) => Effect.Effect<void, RdmaCmError>
-  } & RSockets.Operations
->()("@effect-rdma/rdmacm/RdmaCm") {
+export class RdmaCm extends Context.Service<RdmaCm, Operations>()("@effect-rdma/rdmacm/RdmaCm") {
   /**
    * The host's librdmacm. Building it loads the library; it fails when none can be found, or one that
    * lacks a function. Whether the kernel has

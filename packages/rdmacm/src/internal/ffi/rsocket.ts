@@ -16,7 +16,7 @@ import type * as RSocketOption from "../../RSocketOption.ts"
 import * as Layout from "../RSocketLayout.ts"
 import * as Sockaddr from "../sockaddr.ts"
 import { onThread, withArena } from "./addressInfo.ts"
-import { done, errorOf } from "./error.ts"
+import { done, errorOf, tooOld } from "./error.ts"
 import * as Manager from "./managerNode.ts"
 import * as Readiness from "./rsocketReadiness.ts"
 
@@ -194,7 +194,7 @@ export const make = (library: Library.Library): RSockets.Operations => {
 
     repollCreate: Effect.suspend(() =>
       repollCreate === undefined
-        ? unsupported("repoll_create")
+        ? tooOld("repoll_create", 65)
         : Effect.map(
           ReturnConvention.minusOneErrno(
             () => repollCreate(O_CLOEXEC),
@@ -205,7 +205,7 @@ export const make = (library: Library.Library): RSockets.Operations => {
     ),
     repollCtl: (poll, change, socket, wanted) =>
       Effect.suspend(() => {
-        if (repollCtl === undefined) return unsupported("repoll_ctl")
+        if (repollCtl === undefined) return tooOld("repoll_ctl", 65)
         const event = Layout.EpollEvent.allocate()
         Layout.EpollEvent.write(event, { events: Readiness.maskOf(wanted), data: socket })
         return ReturnConvention.returnedErrno(
@@ -215,7 +215,7 @@ export const make = (library: Library.Library): RSockets.Operations => {
       }),
     repollWait: (poll) =>
       Effect.suspend(() => {
-        if (repollWait === undefined) return unsupported("repoll_wait")
+        if (repollWait === undefined) return tooOld("repoll_wait", 65)
         const { size } = Layout.EpollEvent
         const events = new DataView(new ArrayBuffer(size * mostEvents))
         const result = repollWait(Number(poll), events, mostEvents, 0)
@@ -286,6 +286,3 @@ const orErrno = (call: string, input: RdmaCmError["input"]) =>
 (
   { errno, result }: { readonly result: number; readonly errno: number }
 ): Effect.Effect<number, RdmaCmError> => result < 0 ? Effect.fail(errorOf(call, errno, input)) : Effect.succeed(result)
-
-const unsupported = (call: string) =>
-  Effect.fail(errorOf(call, Errno.numberOf("EOPNOTSUPP"), {}, "The library is older than rdma-core 65"))
