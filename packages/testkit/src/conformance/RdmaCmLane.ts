@@ -23,6 +23,6 @@ export interface RdmaCmLane<Others = never> extends Lane.Lane<RdmaCm.RdmaCm | Ve
   readonly peerAddress: string
   /** IPv4 address on that network that nobody answers for. */
   readonly silentAddress: string
-  /** Whether the library has sets of rsockets: `repoll_create`, from rdma-core 65 on. */
-  readonly hasPolls?: boolean
+  /** The release of rdma-core that the library is of; 44 unless it says otherwise. */
+  readonly rdmaCore?: number
 }
