@@ -61,7 +61,7 @@ export const make = (library: Library.Library) => {
 // -----------------------------------------------------------------------------
 
 /** `IBV_EVENT_COMM_EST` and `IBV_EVENT_PATH_MIG`. */
-export const queuePairEvents = { commEst: 4, pathMig: 7 } as const
+export const queuePairEvents = { commEst: 4, pathMig: 6 } as const
 
 /** `RDMA_CM_EVENT_USER`. */
 const userEvent = 18

@@ -252,10 +252,10 @@ const sizeofPointer = 8
 const sizeofStorage = 128
 
 /** `SHUT_RD`, `SHUT_WR` and `SHUT_RDWR`. */
-const directions = ["receive", "send", "both"]
+export const directions = ["receive", "send", "both"]
 
 /** `EPOLL_CTL_ADD` and `EPOLL_CTL_DEL`. */
-const changes = { add: 1, delete: 2 } as const
+export const changes = { add: 1, delete: 2 } as const
 
 /** Fewer than the smallest errno that can come in the place of a count, which is `EFAULT`. */
 const mostEvents = 8

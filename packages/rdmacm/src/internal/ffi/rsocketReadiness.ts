@@ -11,7 +11,7 @@ import type * as RSockets from "../../operations/RSockets.ts"
 import * as Layout from "../RSocketLayout.ts"
 
 /** `POLLIN` and its like, and what `EPOLLIN` and its like are as well. */
-const bits = { in: 1, out: 4, err: 8, hup: 16 } as const
+export const bits = { in: 1, out: 4, err: 8, hup: 16 } as const
 
 /** What to ask `poll` for. */
 export const maskOf = (wanted: ReadonlyArray<RSockets.Wanted>): number =>
