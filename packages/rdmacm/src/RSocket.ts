@@ -421,17 +421,25 @@ const acquire = (
     cannotRefuse: true,
     acquire,
     release: (socket: RSockets.RSocketNumber) =>
-      Effect.andThen(
-        progress.state === "listening" ? closeWaiting(cm, socket) : Effect.void,
-        close(cm, socket)
+      Effect.flatMap(
+        Effect.exit(progress.state === "listening" ? closeWaiting(cm, socket) : Effect.void),
+        (exit) => Effect.andThen(close(cm, socket), exit)
       ),
     fields: () => ({ cm, progress, sending: Semaphore.makeUnsafe(1), receiving: Semaphore.makeUnsafe(1) })
   })
 }
 
 /** C forgets the connections that nobody has accepted. */
-const closeWaiting = (cm: RdmaCm.RdmaCm["Service"], listener: RSockets.RSocketNumber): Effect.Effect<void> =>
-  Effect.ignore(Effect.forever(Effect.flatMap(cm.raccept(listener), (socket) => close(cm, socket))))
+const closeWaiting = (
+  cm: RdmaCm.RdmaCm["Service"],
+  listener: RSockets.RSocketNumber
+): Effect.Effect<void, RdmaCmError> =>
+  Effect.catchReason(
+    Effect.forever(Effect.flatMap(cm.raccept(listener), (socket) => close(cm, socket))),
+    "RdmaCmError",
+    "EAGAIN",
+    () => Effect.void
+  )
 
 /** Nothing wakes a thread that waits for the other host, so it is left behind when that takes too long. */
 const close = (cm: RdmaCm.RdmaCm["Service"], socket: RSockets.RSocketNumber): Effect.Effect<void, RdmaCmError> =>

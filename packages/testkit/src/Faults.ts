@@ -231,6 +231,6 @@ export const layer =
 // -----------------------------------------------------------------------------
 
 const releases =
-  /^(?:(?:ibv|rdma|umad)_(?:exp_)?(?:ack|close|dealloc|dereg|destroy|detach|done|free|leave|release|unimport|unregister)|close$)/
+  /^(?:(?:ibv|rdma|umad)_(?:exp_)?(?:ack|close|dealloc|dereg|destroy|detach|done|free|leave|release|unimport|unregister)|(?:close|rclose|raccept|riounmap|repoll_ctl)$)/
 
 const hint = "A fault put this failure here"

@@ -45,7 +45,8 @@ export const make = (
     call: string,
     number: RSockets.RSocketNumber,
     run: (socket: State.RSocketState) => Effect.Effect<A, RdmaCmError>
-  ) => Effect.suspend(() => run(sockets.get(call, number)))
+    // A call of C cannot be interrupted.
+  ) => Effect.uninterruptible(Effect.suspend(() => run(sockets.get(call, number))))
 
   /** C follows pointers that are NULL until an rsocket is connected. */
   const withConnection = <A>(
@@ -104,7 +105,7 @@ export const make = (
           : Effect.sync(() => sockets.make((number) => State.make(number, idOfNobody(), family)))
       }),
     rclose: (number) =>
-      Effect.suspend(() => {
+      Effect.uninterruptible(Effect.suspend(() => {
         const call = "rclose"
         const self = sockets.get(call, number as RSockets.RSocketNumber)
         if (self.mappings.some((mapping) => mapping?.isMapped)) {
@@ -117,7 +118,7 @@ export const make = (
         Ports.leave(state, self.id)
         state.onDevice.delete(self.id)
         return release(state, self.id)
-      }),
+      })),
     rbind: (number, address) =>
       withSocket("rbind", number, (self) => {
         const call = "rbind"
