@@ -14,10 +14,7 @@ const iterations = 3
 const transfers = 5
 const size = 10_000
 
-const argumentsFor = (port: number) => [
-  ...["-p", `${port}`, "-S", `${size}`, "-C", `${transfers}`, "-I", `${iterations}`],
-  ...["-T", "blocking"]
-]
+const argumentsFor = (port: number) => `-p ${port} -S ${size} -C ${transfers} -I ${iterations} -T blocking`.split(" ")
 
 /** Runs a program in C, which must end well, and gives what it printed. */
 const inC = (name: "rstream" | "riostream", args: ReadonlyArray<string>) =>

@@ -59,13 +59,6 @@ export const make = (library: Library.Library): RSockets.Operations => {
     )
   }
 
-  /** A call on a worker thread that returns -1 and errno, else a value. */
-  const onThreadOrErrno = (
-    call: string,
-    start: (done: (error: unknown, result: number) => void) => void,
-    input: RdmaCmError["input"] = {}
-  ) => Effect.flatMap(onThread(start), orErrno(call, input))
-
   const name = (call: string, get: typeof rgetsockname) => (socket: RSockets.RSocketNumber) =>
     Effect.suspend(() => {
       const address = new DataView(new ArrayBuffer(sizeofStorage))
@@ -286,3 +279,10 @@ const orErrno = (call: string, input: RdmaCmError["input"]) =>
 (
   { errno, result }: { readonly result: number; readonly errno: number }
 ): Effect.Effect<number, RdmaCmError> => result < 0 ? Effect.fail(errorOf(call, errno, input)) : Effect.succeed(result)
+
+/** A call on a worker thread that returns -1 and errno, else a value. */
+const onThreadOrErrno = (
+  call: string,
+  start: (done: (error: unknown, result: number) => void) => void,
+  input: RdmaCmError["input"] = {}
+) => Effect.flatMap(onThread(start), orErrno(call, input))

@@ -1,6 +1,6 @@
 /**
- * Waiting for rsockets. What the kernel could tell of is hidden in librdmacm, and until rdma-core 45 an `rpoll` whose time
- * runs out spoils those that come after it. So all who wait are looked at together, without waiting: in each turn of the event
+ * Waiting for rsockets. What the kernel could tell of is hidden in librdmacm, and before rdma-core 63 an `rpoll` whose
+ * time runs out spoils those that come after it. So all who wait are looked at together, without waiting: in each turn of the event
  * loop while something happens, and more and more seldom while nothing does.
  *
  * @since 0.1.0

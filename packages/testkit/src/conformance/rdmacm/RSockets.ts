@@ -32,7 +32,6 @@ export const suite = <Others = never>(lane: RdmaCmLane.RdmaCmLane<Others>): void
   it("rsockets: each side knows where both are", () =>
     Effect.gen(function*() {
       const { address, client, server } = yield* connected()
-      const format = (found: NetAddress.InetAddress | undefined) => found && NetAddress.formatInet(found)
       assert.strictEqual(format(yield* RSocket.peerAddress(client)), address)
       assert.strictEqual(format(yield* RSocket.localAddress(server)), address)
       assert.deepStrictEqual(yield* RSocket.peerAddress(server), yield* RSocket.localAddress(client))
@@ -227,3 +226,9 @@ export const suite = <Others = never>(lane: RdmaCmLane.RdmaCmLane<Others>): void
       assert.strictEqual(yield* RSocket.getOption(client, "KeepAlive"), true)
     }))
 }
+
+// -----------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------
+
+const format = (found: NetAddress.InetAddress | undefined) => found && NetAddress.formatInet(found)

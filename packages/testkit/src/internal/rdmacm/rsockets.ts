@@ -61,12 +61,6 @@ export const make = (
       return run(socket)
     })
 
-  const refuse = (self: State.RSocketState, errno: Errno.ErrnoName): void => {
-    self.step = "refused"
-    self.errno = Errno.numberOf(errno)
-    State.tell(self)
-  }
-
   /** The request has come to the other host, whose library accepts it at once. */
   const meet = (
     self: State.RSocketState,
@@ -271,3 +265,9 @@ const connecting = "1 millis"
 
 /** librdmacm asks for an address seven times, each time twice as long as before. */
 const patience = "127 seconds"
+
+const refuse = (self: State.RSocketState, errno: Errno.ErrnoName): void => {
+  self.step = "refused"
+  self.errno = Errno.numberOf(errno)
+  State.tell(self)
+}
