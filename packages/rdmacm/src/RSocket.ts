@@ -5,23 +5,19 @@
  * @since 0.1.0
  */
 import * as CreationSite from "@effect-rdma/core/CreationSite"
-import * as Errno from "@effect-rdma/core/Errno"
-import * as NativeReason from "@effect-rdma/core/NativeReason"
 import * as Resource from "@effect-rdma/core/Resource"
-import * as Context from "effect/Context"
-import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
 import type * as NetAddress from "effect/net/NetAddress"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import * as Semaphore from "effect/Semaphore"
+import type * as Semaphore from "effect/Semaphore"
 import * as Sink from "effect/Sink"
 import * as Stream from "effect/Stream"
 import * as Operation from "./internal/rsocketOperation.ts"
+import { acquire } from "./internal/rsocketResource.ts"
 import type * as RSockets from "./operations/RSockets.ts"
 import * as RdmaCm from "./RdmaCm.ts"
-import { RdmaCmError } from "./RdmaCmError.ts"
+import type { RdmaCmError } from "./RdmaCmError.ts"
 import * as RSocketOption from "./RSocketOption.ts"
 
 /**
@@ -48,17 +44,6 @@ export interface RSocket extends Resource.Resource<"RSocket", RSockets.RSocketNu
   /** @internal */
   readonly receiving: Semaphore.Semaphore
 }
-
-/**
- * How long a release waits until the other host has what was sent: 60 seconds by default. After that it fails with
- * `ETIMEDOUT`, and the rsocket counts as leaked.
- *
- * @category references
- * @since 0.1.0
- */
-export const CloseTimeout = Context.Reference<Duration.Input>("@effect-rdma/rdmacm/CloseTimeout", {
-  defaultValue: () => "60 seconds"
-})
 
 /**
  * The families of addresses that an rsocket can have. The native ones of InfiniBand do not fit into what C gives back.
@@ -183,8 +168,8 @@ export const accept = (self: RSocket): Effect.Effect<RSocket, RdmaCmError, Scope
   )
   return Effect.andThen(
     Operation.inState(self, ["listening"], "raccept", Effect.void),
-    // Most of the time there is none yet, and a worker thread is not needed to find that out.
-    Effect.andThen(Operation.ready(self, "readable"), next)
+    // One at a time: each call is on a worker thread, and a connection is for one alone.
+    self.receiving.withPermit(Effect.andThen(Operation.ready(self, "readable"), next))
   )
 }
 
@@ -374,6 +359,8 @@ export const getOption = <const N extends RSocketOption.Name>(
     (value) => RSocketOption.fromNative(name, value)
   )
 
+export { CloseTimeout } from "./internal/rsocketResource.ts"
+
 // -----------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------
@@ -395,74 +382,6 @@ const withDefault = (minimum: number, byDefault: number) =>
 
 const decodeBacklog = Schema.decodeEffect(Schema.Struct({ backlog: withDefault(0, 0) }))
 const decodeLength = Schema.decodeEffect(Schema.Struct({ maxLength: withDefault(1, 0x1_0000) }))
-
-const ETIMEDOUT = Errno.numberOf("ETIMEDOUT")
-
-interface Acquisition {
-  readonly pair: readonly [acquire: string, release: string]
-  readonly site: CreationSite.CreationSite | undefined
-  readonly cm: RdmaCm.RdmaCm["Service"]
-  readonly uses: ReadonlyArray<Resource.Any>
-  readonly state: State
-  readonly acquire: Effect.Effect<RSockets.RSocketNumber, RdmaCmError>
-}
-
-const acquire = (
-  { acquire, cm, pair, site, state, uses }: Acquisition
-): Effect.Effect<RSocket, RdmaCmError, Scope.Scope> => {
-  const progress: RSocket["progress"] = { state, isSendShut: false }
-  return Resource.make({
-    kind: "RSocket",
-    pair,
-    site,
-    parents: [],
-    uses,
-    // With memory still mapped it would never return.
-    cannotRefuse: true,
-    acquire,
-    release: (socket: RSockets.RSocketNumber) =>
-      Effect.flatMap(
-        Effect.exit(progress.state === "listening" ? closeWaiting(cm, socket) : Effect.void),
-        (exit) => Effect.andThen(close(cm, socket), exit)
-      ),
-    fields: () => ({ cm, progress, sending: Semaphore.makeUnsafe(1), receiving: Semaphore.makeUnsafe(1) })
-  })
-}
-
-/** C forgets the connections that nobody has accepted. */
-const closeWaiting = (
-  cm: RdmaCm.RdmaCm["Service"],
-  listener: RSockets.RSocketNumber
-): Effect.Effect<void, RdmaCmError> =>
-  Effect.catchReason(
-    Effect.forever(Effect.flatMap(cm.raccept(listener), (socket) => close(cm, socket))),
-    "RdmaCmError",
-    "EAGAIN",
-    () => Effect.void
-  )
-
-/** Nothing wakes a thread that waits for the other host, so it is left behind when that takes too long. */
-const close = (cm: RdmaCm.RdmaCm["Service"], socket: RSockets.RSocketNumber): Effect.Effect<void, RdmaCmError> =>
-  Effect.flatMap(
-    CloseTimeout,
-    (duration) =>
-      Effect.flatMap(
-        Effect.forkDetach(cm.rclose(socket), { startImmediately: true }),
-        (fiber) =>
-          Effect.timeoutOrElse(Fiber.join(fiber), {
-            duration,
-            orElse: () =>
-              Effect.fail(
-                new RdmaCmError({
-                  call: "rclose",
-                  reason: NativeReason.fromErrno(ETIMEDOUT),
-                  input: {},
-                  hint: "The other host does not take what was sent; a thread goes on waiting for it"
-                })
-              )
-          })
-      )
-  )
 
 /** Waits until the attempt to connect has come to its end. */
 const connection = (self: RSocket): Effect.Effect<void, RdmaCmError> =>

@@ -146,6 +146,7 @@ int rfcntl(int socket, int cmd, ...) {
 
 off_t riomap(int socket, void *buf, size_t len, int prot, int flags, off_t offset) {
   ON_SOCKET("riomap")
+  ADDRESS("address", buf);
   bytes("buf", buf, len);
   field("len", "%zu", len);
   field("prot", "%d", prot);
@@ -159,6 +160,7 @@ off_t riomap(int socket, void *buf, size_t len, int prot, int flags, off_t offse
 
 int riounmap(int socket, void *buf, size_t len) {
   ON_SOCKET("riounmap")
+  ADDRESS("address", buf);
   field("len", "%zu", len);
   int result = number("riounmap", entry_errno, 0);
   if (result == 0) live--;

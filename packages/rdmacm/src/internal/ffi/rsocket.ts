@@ -36,8 +36,8 @@ export const make = (library: Library.Library): RSockets.Operations => {
   const rgetsockopt = library.bind("rgetsockopt", ["int", "int", "int", "buffer", "buffer"], "int")
   const rsetsockopt = library.bind("rsetsockopt", ["int", "int", "int", "pointer", "uint"], "int")
   const rfcntl = library.bind("rfcntl", ["int", "int", "int"], "int")
-  const riomap = library.bind("riomap", ["int", "buffer", "size", "int", "int", "u64"], "ssize")
-  const riounmap = library.bind("riounmap", ["int", "buffer", "size"], "int")
+  const riomap = library.bind("riomap", ["int", "pointer", "size", "int", "int", "u64"], "ssize")
+  const riounmap = library.bind("riounmap", ["int", "pointer", "size"], "int")
   const riowrite = library.bind("riowrite", ["int", "buffer", "size", "u64", "int"], "ssize")
   const repollCreate = library.bindOptional("repoll_create", ["int"], "int")
   const repollCtl = library.bindOptional("repoll_ctl", ["int", "int", "int", "buffer"], "int")
@@ -170,15 +170,20 @@ export const make = (library: Library.Library): RSockets.Operations => {
       }),
 
     riomap: (socket, bytes, offset) =>
-      Effect.map(
-        ReturnConvention.minusOneErrno(
-          () => riomap(Number(socket), bytes, bytes.length, PROT_WRITE, 0, offset ?? atAddress),
-          (errno) => errorOf("riomap", errno, { length: bytes.length, ...(offset === undefined ? {} : { offset }) })
-        ),
-        () => offset ?? NativeMemory.addressOf(bytes)
-      ),
+      Effect.suspend(() => {
+        const address = NativeMemory.addressOf(bytes)
+        return Effect.as(
+          ReturnConvention.minusOneErrno(
+            () => riomap(Number(socket), address, bytes.length, PROT_WRITE, 0, offset ?? atAddress),
+            (errno) => errorOf("riomap", errno, { length: bytes.length, ...(offset === undefined ? {} : { offset }) })
+          ),
+          offset ?? address
+        )
+      }),
     riounmap: (socket, bytes) =>
-      done("riounmap", () => riounmap(Number(socket), bytes, bytes.length), { length: bytes.length }),
+      done("riounmap", () => riounmap(Number(socket), NativeMemory.addressOf(bytes), bytes.length), {
+        length: bytes.length
+      }),
     riowrite: (socket, bytes, offset) =>
       ReturnConvention.minusOneErrno(
         () => riowrite(Number(socket), bytes, bytes.length, offset, 0),
