@@ -11,13 +11,15 @@ import * as Faults from "@effect-rdma/testkit/Faults"
 import * as LeakCheck from "@effect-rdma/testkit/LeakCheck"
 import * as DeviceContext from "@effect-rdma/verbs/DeviceContext"
 import * as MemoryRegion from "@effect-rdma/verbs/MemoryRegion"
+import { Verbs } from "@effect-rdma/verbs/Verbs"
+import { WaitStrategy } from "@effect-rdma/verbs/WaitStrategy"
 import { assert, describe, it } from "@effect/vitest"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
-import type * as Scope from "effect/Scope"
+import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 
 const onB = Effect.provide(Fabric.host("host-b"))
@@ -223,6 +225,33 @@ describe("connections between hosts", () => {
       assert.isBelow(performance.now() - start, 5000)
     }))
 
+  test("messages that the device has and nobody has polled when the end comes are given before it", () =>
+    Effect.gen(function*() {
+      let isSlow = false
+      const verbs = yield* Verbs
+      const slow = Effect.provideService(Verbs, {
+        ...verbs,
+        dataPath: Effect.map(verbs.dataPath, (dataPath) => ({
+          ...dataPath,
+          pollCq: (...[cq, max]: Parameters<typeof dataPath.pollCq>) =>
+            isSlow ? { completions: [], error: undefined } : dataPath.pollCq(cq, max)
+        }))
+      })
+      const listener = yield* Listener.make({ address: "10.0.0.1:7471" })
+      const scope = yield* Scope.make()
+      const [server, client] = yield* Effect.all([
+        slow(Effect.provideService(accepted(listener), WaitStrategy, { _tag: "turn" })),
+        onB(Scope.provide(Connection.connect({ address: "10.0.0.1:7471" }), scope))
+      ], { concurrency: "unbounded" })
+      isSlow = true
+      for (const word of ["one", "two", "three"]) yield* Connection.send(client, bytes(word))
+      yield* Scope.close(scope, Exit.void)
+      yield* Connection.awaitEnd(server)
+      yield* Effect.sleep("20 millis")
+      isSlow = false
+      assert.deepStrictEqual((yield* Stream.runCollect(Connection.messages(server))).map(text), ["one", "two", "three"])
+    }))
+
   // ---------------------------------------------------------------------------
   // Calls that fail
   // ---------------------------------------------------------------------------
@@ -242,7 +271,7 @@ describe("connections between hosts", () => {
     everyFailure(Effect.gen(function*() {
       const server = yield* DatagramSocket.listen({ address: "10.0.0.1:7471" })
       const client = yield* DatagramSocket.towards({ address: "10.0.0.1:7471" })
-      const peer = yield* DatagramSocket.lookup(client, { address: "10.0.0.1:7471", timeout: "200 millis" })
+      const peer = yield* DatagramSocket.lookup(client, { address: "10.0.0.1:7471", timeout: "1 second" })
       yield* DatagramSocket.send(client, peer, bytes("hello"))
       const datagram = yield* Effect.timeoutOption(DatagramSocket.receive(server), "100 millis")
       if (Option.isSome(datagram)) yield* DatagramSocket.senderOf(server, datagram.value)

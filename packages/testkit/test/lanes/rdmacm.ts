@@ -17,7 +17,7 @@ export const rdmaCmOnInfiniBandFabric: RdmaCmLane.RdmaCmLane<FabricServices> = {
   ownAddress: "10.0.1.1",
   peerAddress: "10.0.1.2",
   silentAddress: "10.0.1.77",
-  manyConnections: 200
+  manyConnections: 20
 }
 
 // At its first call librdmacm opens every device and keeps it open; the first wait of the process opens an epoll

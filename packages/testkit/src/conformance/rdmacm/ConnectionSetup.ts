@@ -204,17 +204,21 @@ export const suite = <Others = never>(lane: RdmaCmLane.RdmaCmLane<Others>): void
   // Interrupted
   // ---------------------------------------------------------------------------
 
-  it("interrupted at any step of connecting, sending, receiving and closing, the client leaves nothing", () =>
-    Effect.gen(function*() {
-      const address = yield* echoing
-      yield* interruptedAtEachCall(
-        15_000,
-        Effect.flatMap(
-          Connection.connect({ address, sendDepth: 2, receiveDepth: 2 }),
-          (connection) => ask(connection, bytes("hello"))
+  it(
+    "interrupted at any step of connecting, sending, receiving and closing, the client leaves nothing",
+    () =>
+      Effect.gen(function*() {
+        const address = yield* echoing
+        yield* interruptedAtEachCall(
+          15_000,
+          Effect.flatMap(
+            Connection.connect({ address, sendDepth: 2, receiveDepth: 2 }),
+            (connection) => ask(connection, bytes("hello"))
+          )
         )
-      )
-    }))
+      }),
+    { timeout: 300_000 }
+  )
 
   it("interrupted at any step of both sides, neither leaves anything", () =>
     interruptedAtEachCall(
@@ -224,5 +228,5 @@ export const suite = <Others = never>(lane: RdmaCmLane.RdmaCmLane<Others>): void
         yield* Connection.send(client, bytes("hello"))
         yield* Connection.receive(server)
       })
-    ))
+    ), { timeout: 300_000 })
 }
