@@ -19,8 +19,10 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
+import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import { TestClock } from "effect/testing"
 
 const onB = Effect.provide(Fabric.host("host-b"))
 
@@ -175,6 +177,27 @@ describe("connections between hosts", () => {
       assert(error._tag === "RdmaCmError", error.message)
       assert.deepStrictEqual([error.call, error.reason._tag], ["rdma_connect", "EINVAL"])
     }))
+
+  it.effect("attempts are as far apart as the schedule says", () =>
+    Effect.gen(function*() {
+      const fabric = yield* Fabric.Fabric
+      const attempts = Effect.map(fabric.calls, (calls) => calls.filter(({ call }) => call === "rdma_connect").length)
+      const connecting = yield* Effect.forkChild(
+        Effect.flip(Effect.scoped(Connection.connect({
+          address: "10.0.0.2:7471",
+          retry: Schedule.exponential("1 second").pipe(Schedule.upTo({ times: 3 }))
+        }))),
+        { startImmediately: true }
+      )
+      const after: Array<number> = []
+      for (let millis = 0; millis <= 8000; millis += 500) {
+        after.push(yield* attempts)
+        // A connection takes some steps of the fabric, each of which begins when the one before has ended.
+        for (let step = 0; step < 50; step++) yield* TestClock.adjust(10)
+      }
+      assert.deepStrictEqual(after, [0, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3, 4, 4])
+      assert.strictEqual((yield* Fiber.join(connecting))._tag, "ConnectionRejected")
+    }).pipe(Effect.provide(Fabric.layer)))
 
   // ---------------------------------------------------------------------------
   // What goes in the middle

@@ -153,6 +153,19 @@ export const suite = <Others = never>(lane: RdmaCmLane.RdmaCmLane<Others>): void
       yield* LeakCheck.assertNothingAlive
     }))
 
+  it("who tries again gives up when the time of the schedule is over", () =>
+    Effect.gen(function*() {
+      const start = performance.now()
+      const error = yield* Effect.flip(
+        Connection.connect({
+          address: nowhere,
+          retry: Schedule.spaced("10 millis").pipe(Schedule.upTo({ duration: "200 millis" }))
+        })
+      )
+      assert.strictEqual(error._tag, "ConnectionRejected", error.message)
+      assert.isAtLeast(performance.now() - start, 150)
+    }))
+
   it("who tries again finds a listener that came later", () =>
     Effect.gen(function*() {
       const address = `${lane.ownAddress}:23772`
