@@ -4,7 +4,9 @@
  * @since 0.1.0
  */
 import * as Errno from "@effect-rdma/core/Errno"
+import { VerbsError } from "@effect-rdma/verbs/VerbsError"
 import * as Schema from "effect/Schema"
+import { RdmaCmError } from "./RdmaCmError.ts"
 import * as RejectReason from "./RejectReason.ts"
 
 const fields = { call: Schema.String, status: Schema.Int }
@@ -61,7 +63,7 @@ export class ConnectionFailed
 }
 
 /**
- * The connection ended before it was set up: `RDMA_CM_EVENT_DISCONNECTED`.
+ * The connection has ended, before it was set up or later: `RDMA_CM_EVENT_DISCONNECTED`.
  *
  * @category errors
  * @since 0.1.0
@@ -70,7 +72,7 @@ export class ConnectionClosed
   extends Schema.TaggedError<ConnectionClosed>("@effect-rdma/rdmacm/ConnectionClosed")("ConnectionClosed", fields)
 {
   override get message() {
-    return `${this.call}: the other side has disconnected${because(this.status)}`
+    return `${this.call}: the connection has ended${because(this.status)}`
   }
 }
 
@@ -100,3 +102,70 @@ export type ConnectionError =
   | ConnectionFailed
   | ConnectionClosed
   | DeviceRemoved
+
+/**
+ * An attempt took longer than the `timeout` that it was given, in milliseconds.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class ConnectionTimedOut
+  extends Schema.TaggedError<ConnectionTimedOut>("@effect-rdma/rdmacm/ConnectionTimedOut")("ConnectionTimedOut", {
+    address: Schema.String,
+    millis: Schema.Finite
+  })
+{
+  override get message() {
+    return `${this.address}: not done within ${this.millis} ms`
+  }
+}
+
+/**
+ * How one attempt at an address fails.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const AttemptError = Schema.Union([
+  RdmaCmError,
+  VerbsError,
+  ConnectionRejected,
+  PeerUnreachable,
+  ConnectionFailed,
+  ConnectionClosed,
+  DeviceRemoved,
+  ConnectionTimedOut
+])
+
+/**
+ * The type of {@link AttemptError}.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type AttemptError = typeof AttemptError.Type
+
+/**
+ * A name stands for several addresses, and none of them would do: how each of them failed, in the order of the attempts. A
+ * single address fails with its own error instead.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class CandidatesFailed
+  extends Schema.TaggedError<CandidatesFailed>("@effect-rdma/rdmacm/CandidatesFailed")("CandidatesFailed", {
+    failures: Schema.Array(Schema.Struct({ address: Schema.String, error: AttemptError }))
+  })
+{
+  override get message() {
+    return this.failures.map(({ address, error }) => `${address}: ${error.message}`).join("; ")
+  }
+}
+
+/**
+ * How connecting and listening by address or name fails.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ConnectError = AttemptError | CandidatesFailed | Schema.SchemaError

@@ -5,6 +5,7 @@
  */
 import * as Resource from "@effect-rdma/core/Resource"
 import * as QueuePair from "@effect-rdma/verbs/QueuePair"
+import type * as QueuePairAttributes from "@effect-rdma/verbs/QueuePairAttributes"
 import type { VerbsError } from "@effect-rdma/verbs/VerbsError"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -186,7 +187,8 @@ export const awaitDisconnected = (self: CmId.CmId): Effect.Effect<void, RdmaCmEr
 /**
  * Moves a queue pair of verbs to a state, with the attributes that the connection manager has for it: `rdma_init_qp_attr(3)`
  * and `ibv_modify_qp`. The side that connects does INIT before, RTR and RTS after the answer; the one that accepts does all
- * three before. Fails with `EINVAL` when the id has not come so far, and as `QueuePair.modify`.
+ * three before. `changes` go in the place of what it has: its `minRnrTimer` is 0, which lets a sender that finds no receive
+ * wait for 655 ms. Fails with `EINVAL` when the id has not come so far, and as `QueuePair.modify`.
  *
  * @category combinators
  * @since 0.1.0
@@ -194,15 +196,16 @@ export const awaitDisconnected = (self: CmId.CmId): Effect.Effect<void, RdmaCmEr
 export const moveQueuePair = (
   self: CmId.CmId,
   queuePair: QueuePair.QueuePair,
-  qpState: "init" | "rtr" | "rts"
+  qpState: "init" | "rtr" | "rts",
+  changes: Omit<typeof QueuePairAttributes.Modification.Encoded, "qpState"> = {}
 ): Effect.Effect<void, RdmaCmError | VerbsError | Schema.SchemaError> => {
   // For datagrams C has the attributes of INIT alone, whichever are asked for.
   if (queuePair.qpType === "ud" && qpState !== "init") {
-    return QueuePair.modify(queuePair, qpState === "rtr" ? { qpState } : { qpState, sqPsn: 0 })
+    return QueuePair.modify(queuePair, { ...(qpState === "rtr" ? { qpState } : { qpState, sqPsn: 0 }), ...changes })
   }
   return Effect.flatMap(
     Resource.use(self, (id) => self.channel.cm.initQpAttr(id, qpState)),
-    (attributes) => QueuePair.modify(queuePair, attributes)
+    (attributes) => QueuePair.modify(queuePair, { ...attributes, ...changes })
   )
 }
 

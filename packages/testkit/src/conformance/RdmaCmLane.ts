@@ -25,4 +25,6 @@ export interface RdmaCmLane<Others = never> extends Lane.Lane<RdmaCm.RdmaCm | Ve
   readonly silentAddress: string
   /** The release of rdma-core that the library is of; 44 unless it says otherwise. */
   readonly rdmaCore?: number
+  /** How many connections it bears at once. */
+  readonly manyConnections: number
 }
