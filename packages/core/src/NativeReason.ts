@@ -43,6 +43,8 @@ export class ENOSPC extends Schema.TaggedError<ENOSPC>("@effect-rdma/core/ENOSPC
 export class ENODATA extends Schema.TaggedError<ENODATA>("@effect-rdma/core/ENODATA")("ENODATA", fields) {}
 /** Out of range. @category errors @since 0.1.0 */
 export class ERANGE extends Schema.TaggedError<ERANGE>("@effect-rdma/core/ERANGE")("ERANGE", fields) {}
+/** The other end reads no more, or this one was shut down. @category errors @since 0.1.0 */
+export class EPIPE extends Schema.TaggedError<EPIPE>("@effect-rdma/core/EPIPE")("EPIPE", fields) {}
 /** A protocol error. @category errors @since 0.1.0 */
 export class EPROTO extends Schema.TaggedError<EPROTO>("@effect-rdma/core/EPROTO")("EPROTO", fields) {}
 /** The message does not fit. @category errors @since 0.1.0 */
@@ -135,6 +137,7 @@ const classes = {
   ENOSPC,
   ENODATA,
   ERANGE,
+  EPIPE,
   EPROTO,
   EMSGSIZE,
   EPROTONOSUPPORT,

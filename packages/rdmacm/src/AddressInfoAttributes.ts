@@ -13,12 +13,15 @@ const flags = Enumeration.make("AddressInfoFlag", [
   ["passive", 1, "RAI_PASSIVE"],
   ["numericHost", 2, "RAI_NUMERICHOST"],
   ["noRoute", 4, "RAI_NOROUTE"],
-  ["family", 8, "RAI_FAMILY"]
+  ["family", 8, "RAI_FAMILY"],
+  ["sa", 16, "RAI_SA"],
+  ["dns", 32, "RAI_DNS"]
 ])
 
 /**
  * `passive`: the address is to listen on. `numericHost`: the name is an address, and no server is asked. `noRoute`: no
- * route is looked up with it. `family`: the `family` of the hints holds.
+ * route is looked up with it. `family`: the `family` of the hints holds. `sa` and `dns`: `AddressInfo.resolve` asks the subnet
+ * administrator, or name servers as it does without.
  *
  * @category schemas
  * @since 0.1.0

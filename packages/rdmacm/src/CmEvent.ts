@@ -23,7 +23,10 @@ const enumeration = Enumeration.make("CmEventType", [
   ["multicastJoin", 12, "RDMA_CM_EVENT_MULTICAST_JOIN"],
   ["multicastError", 13, "RDMA_CM_EVENT_MULTICAST_ERROR"],
   ["addrChange", 14, "RDMA_CM_EVENT_ADDR_CHANGE"],
-  ["timewaitExit", 15, "RDMA_CM_EVENT_TIMEWAIT_EXIT"]
+  ["timewaitExit", 15, "RDMA_CM_EVENT_TIMEWAIT_EXIT"],
+  ["addrinfoResolved", 16, "RDMA_CM_EVENT_ADDRINFO_RESOLVED"],
+  ["addrinfoError", 17, "RDMA_CM_EVENT_ADDRINFO_ERROR"],
+  ["user", 18, "RDMA_CM_EVENT_USER"]
 ], "UNKNOWN EVENT")
 
 /**
@@ -65,7 +68,8 @@ export const formatType = enumeration.format
  * Of the optional parts, those are there that the event has in C: `listenId` and an `id` that is new and the receiver's to
  * destroy in a `connectRequest`; `conn` in a `connectRequest`, `connectResponse`, `established`, `rejected` and
  * `disconnected` of a connection; `ud` in a `connectRequest` and `established` of a datagram id, and in a `multicastJoin`;
- * `multicastContext`, which was given to join, in a `multicastJoin` and `multicastError`.
+ * `multicastContext`, which was given to join, in a `multicastJoin` and `multicastError`; `arg`, which was given to
+ * `CmId.writeEvent`, in a `user`.
  *
  * @category models
  * @since 0.1.0
@@ -78,4 +82,5 @@ export interface CmEvent {
   readonly conn?: ConnectionParameters.ConnectionParameters
   readonly ud?: ConnectionParameters.DatagramParameters
   readonly multicastContext?: bigint
+  readonly arg?: bigint
 }

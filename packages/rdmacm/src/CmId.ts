@@ -9,6 +9,7 @@ import type * as Pointer from "@effect-rdma/core/Pointer"
 import * as Resource from "@effect-rdma/core/Resource"
 import * as DeviceContext from "@effect-rdma/verbs/DeviceContext"
 import * as Ece from "@effect-rdma/verbs/Ece"
+import * as ProtectionDomain from "@effect-rdma/verbs/ProtectionDomain"
 import type * as Verbs from "@effect-rdma/verbs/Verbs"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -97,6 +98,23 @@ export const context = (
     verbs === undefined
       ? Effect.fail(refused("rdma_cm_id.verbs", "EINVAL", "The id is bound to no device: resolve an address before"))
       : DeviceContext.borrow(verbs, site))
+}
+
+/**
+ * The protection domain that librdmacm has for the device of the id: what is made in it is released with the scope, before the
+ * id, and it is never deallocated by us. Fails with `EINVAL` when the id is bound to no device.
+ *
+ * @category queries
+ * @since 0.1.0
+ */
+export const domain = (
+  self: CmId
+): Effect.Effect<ProtectionDomain.ProtectionDomain, RdmaCmError, Verbs.Verbs | Scope.Scope> => {
+  const site = CreationSite.capture(domain)
+  return Effect.flatMap(Effect.all([state(self), context(self)]), ([{ pd }, context]) =>
+    pd === undefined
+      ? Effect.fail(refused("rdma_cm_id.pd", "EINVAL", "librdmacm has no domain for the id"))
+      : ProtectionDomain.borrow(context, pd, self, site))
 }
 
 /**
@@ -314,7 +332,10 @@ export {
   establish,
   listen,
   moveQueuePair,
-  reject
+  notify,
+  reject,
+  rejectEce,
+  writeEvent
 } from "./internal/connecting.ts"
 
 // -----------------------------------------------------------------------------

@@ -79,7 +79,8 @@ export interface ConnectOptions extends ConnectionOptions.Input {
  * Connects to an address or to a name, of which each address is tried in turn: resolves it, makes the queues with their
  * memory, posts the receives and connects. All is owned by the scope, which disconnects, waits for the other side's answer
  * (`ShutdownGrace`), flushes what is under way and releases, in this order. It waits without a thread and can be interrupted at
- * any time; what fails or is interrupted leaves nothing. Messages are waited for as the `WaitStrategy` of this fiber says.
+ * any time; what fails or is interrupted leaves nothing. What arrives is waited for as the `WaitStrategy` of this fiber says, what
+ * is sent as that of the sender.
  *
  * Fails with `ConnectionRejected`, whose private data is what `Listener.reject` said, when the other side says no or nobody
  * listens there (`invalidServiceId`); with another `ConnectionError`, as the events tell; with `ConnectionTimedOut`; with

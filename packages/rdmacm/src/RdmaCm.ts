@@ -22,6 +22,7 @@ import type * as CmEvent from "./CmEvent.ts"
 import type * as CmOption from "./CmOption.ts"
 import type * as ConnectionParameters from "./ConnectionParameters.ts"
 import * as Ffi from "./internal/ffi.ts"
+import type * as RSockets from "./operations/RSockets.ts"
 import type * as PortSpace from "./PortSpace.ts"
 import type { RdmaCmError } from "./RdmaCmError.ts"
 
@@ -84,16 +85,16 @@ export interface EndpointRequest {
 
 /**
  * The operations of librdmacm. None waits but these: `awaitCmEvent` and `awaitRequest`, which use no thread and can be
- * interrupted, and `getaddrinfo` and `createEp`, which are on a worker thread until name servers and peers have answered or
- * timed out, and cannot.
+ * interrupted, and `getaddrinfo`, `resolveAddrinfo` and `createEp`, which are on a worker thread until name servers and peers
+ * have answered or timed out, and cannot. Those of rsockets say it themselves.
  *
  * librdmacm follows pointers of an id that are NULL before it is bound to a device, or without a queue pair on it: the
  * process ends. The members that do say so; the scoped modules look at {@link IdState} before.
  *
- * @category services
+ * @category models
  * @since 0.1.0
  */
-export class RdmaCm extends Context.Service<RdmaCm, {
+export interface Operations extends RSockets.Operations {
   readonly getDevices: Effect.Effect<ContextArray, RdmaCmError>
   readonly freeDevices: (list: Pointer.Pointer<"ibv_context *">) => Effect.Effect<void>
 
@@ -150,6 +151,22 @@ export class RdmaCm extends Context.Service<RdmaCm, {
   ) => Effect.Effect<void, RdmaCmError>
   /** Starts it; its end is an event. The id must be bound to a device. */
   readonly disconnect: (id: Pointer.Pointer<"rdma_cm_id">) => Effect.Effect<void, RdmaCmError>
+  /** Rejects because of what `getRemoteEce` told: the other side's reason is `vendorOptionNotSupported`. */
+  readonly rejectEce: (
+    id: Pointer.Pointer<"rdma_cm_id">,
+    privateData: Uint8Array
+  ) => Effect.Effect<void, RdmaCmError>
+  /** Tells of an event of the queue pair that the connection manager has to know. */
+  readonly notify: (
+    id: Pointer.Pointer<"rdma_cm_id">,
+    event: "commEst" | "pathMig"
+  ) => Effect.Effect<void, RdmaCmError>
+  /** Puts an event of the program itself onto the id's channel. */
+  readonly writeCmEvent: (
+    id: Pointer.Pointer<"rdma_cm_id">,
+    status: number,
+    arg: bigint
+  ) => Effect.Effect<void, RdmaCmError>
   /** What a queue pair made through verbs is modified with to get to a state. */
   readonly initQpAttr: (
     id: Pointer.Pointer<"rdma_cm_id">,
@@ -191,6 +208,20 @@ export class RdmaCm extends Context.Service<RdmaCm, {
     service: string | undefined,
     hints: AddressInfoAttributes.Hints
   ) => Effect.Effect<ReadonlyArray<AddressInfoAttributes.AddressInfo>, RdmaCmError>
+  /**
+   * Starts to look names up for an id; its end is an event. Without the flag `sa` name servers have answered, on a worker
+   * thread, when the call returns.
+   */
+  readonly resolveAddrinfo: (
+    id: Pointer.Pointer<"rdma_cm_id">,
+    node: string | undefined,
+    service: string | undefined,
+    hints: AddressInfoAttributes.Hints
+  ) => Effect.Effect<void, RdmaCmError>
+  /** What `resolveAddrinfo` has found, once; `rdma_freeaddrinfo` included: the list is copied and freed at once. */
+  readonly queryAddrinfo: (
+    id: Pointer.Pointer<"rdma_cm_id">
+  ) => Effect.Effect<ReadonlyArray<AddressInfoAttributes.AddressInfo>, RdmaCmError>
 
   /**
    * Without a domain it is that of librdmacm for the device, without completion queues they are made. The id must be bound
@@ -225,7 +256,15 @@ export class RdmaCm extends Context.Service<RdmaCm, {
   readonly getRequest: (listener: Pointer.Pointer<"rdma_cm_id">) => Effect.Effect<EndpointRequest, RdmaCmError>
   /** Waits until the endpoint's own channel is readable. */
   readonly awaitRequest: (listener: Pointer.Pointer<"rdma_cm_id">) => Effect.Effect<void, RdmaCmError>
-}>()("@effect-rdma/rdmacm/RdmaCm") {
+}
+
+/**
+ * librdmacm, as the service that the scoped modules call.
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class RdmaCm extends Context.Service<RdmaCm, Operations>()("@effect-rdma/rdmacm/RdmaCm") {
   /**
    * The host's librdmacm. Building it loads the library; it fails when none can be found, or one that
    * lacks a function. Whether the kernel has

@@ -275,7 +275,7 @@ export const layer =
 // -----------------------------------------------------------------------------
 
 const releases =
-  /^(?:(?:ibv|rdma|umad)_(?:exp_)?(?:ack|close|dealloc|dereg|destroy|detach|done|free|leave|release|unimport|unregister)|close$)/
+  /^(?:(?:ibv|rdma|umad)_(?:exp_)?(?:ack|close|dealloc|dereg|destroy|detach|done|free|leave|release|unimport|unregister)|(?:close|rclose|raccept|riounmap|repoll_ctl)$)/
 
 /** A fault that counts the calls which it fits. */
 interface Armed {

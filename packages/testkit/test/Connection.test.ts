@@ -11,14 +11,18 @@ import * as Faults from "@effect-rdma/testkit/Faults"
 import * as LeakCheck from "@effect-rdma/testkit/LeakCheck"
 import * as DeviceContext from "@effect-rdma/verbs/DeviceContext"
 import * as MemoryRegion from "@effect-rdma/verbs/MemoryRegion"
+import { Verbs } from "@effect-rdma/verbs/Verbs"
+import { WaitStrategy } from "@effect-rdma/verbs/WaitStrategy"
 import { assert, describe, it } from "@effect/vitest"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
-import type * as Scope from "effect/Scope"
+import * as Schedule from "effect/Schedule"
+import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import { TestClock } from "effect/testing"
 
 const onB = Effect.provide(Fabric.host("host-b"))
 
@@ -174,6 +178,27 @@ describe("connections between hosts", () => {
       assert.deepStrictEqual([error.call, error.reason._tag], ["rdma_connect", "EINVAL"])
     }))
 
+  it.effect("attempts are as far apart as the schedule says", () =>
+    Effect.gen(function*() {
+      const fabric = yield* Fabric.Fabric
+      const attempts = Effect.map(fabric.calls, (calls) => calls.filter(({ call }) => call === "rdma_connect").length)
+      const connecting = yield* Effect.forkChild(
+        Effect.flip(Effect.scoped(Connection.connect({
+          address: "10.0.0.2:7471",
+          retry: Schedule.exponential("1 second").pipe(Schedule.upTo({ times: 3 }))
+        }))),
+        { startImmediately: true }
+      )
+      const after: Array<number> = []
+      for (let millis = 0; millis <= 8000; millis += 500) {
+        after.push(yield* attempts)
+        // A connection takes some steps of the fabric, each of which begins when the one before has ended.
+        for (let step = 0; step < 50; step++) yield* TestClock.adjust(10)
+      }
+      assert.deepStrictEqual(after, [0, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3, 4, 4])
+      assert.strictEqual((yield* Fiber.join(connecting))._tag, "ConnectionRejected")
+    }).pipe(Effect.provide(Fabric.layer)))
+
   // ---------------------------------------------------------------------------
   // What goes in the middle
   // ---------------------------------------------------------------------------
@@ -223,6 +248,33 @@ describe("connections between hosts", () => {
       assert.isBelow(performance.now() - start, 5000)
     }))
 
+  test("messages that the device has and nobody has polled when the end comes are given before it", () =>
+    Effect.gen(function*() {
+      let isSlow = false
+      const verbs = yield* Verbs
+      const slow = Effect.provideService(Verbs, {
+        ...verbs,
+        dataPath: Effect.map(verbs.dataPath, (dataPath) => ({
+          ...dataPath,
+          pollCq: (...[cq, max]: Parameters<typeof dataPath.pollCq>) =>
+            isSlow ? { completions: [], error: undefined } : dataPath.pollCq(cq, max)
+        }))
+      })
+      const listener = yield* Listener.make({ address: "10.0.0.1:7471" })
+      const scope = yield* Scope.make()
+      const [server, client] = yield* Effect.all([
+        slow(Effect.provideService(accepted(listener), WaitStrategy, { _tag: "turn" })),
+        onB(Scope.provide(Connection.connect({ address: "10.0.0.1:7471" }), scope))
+      ], { concurrency: "unbounded" })
+      isSlow = true
+      for (const word of ["one", "two", "three"]) yield* Connection.send(client, bytes(word))
+      yield* Scope.close(scope, Exit.void)
+      yield* Connection.awaitEnd(server)
+      yield* Effect.sleep("20 millis")
+      isSlow = false
+      assert.deepStrictEqual((yield* Stream.runCollect(Connection.messages(server))).map(text), ["one", "two", "three"])
+    }))
+
   // ---------------------------------------------------------------------------
   // Calls that fail
   // ---------------------------------------------------------------------------
@@ -242,7 +294,7 @@ describe("connections between hosts", () => {
     everyFailure(Effect.gen(function*() {
       const server = yield* DatagramSocket.listen({ address: "10.0.0.1:7471" })
       const client = yield* DatagramSocket.towards({ address: "10.0.0.1:7471" })
-      const peer = yield* DatagramSocket.lookup(client, { address: "10.0.0.1:7471", timeout: "200 millis" })
+      const peer = yield* DatagramSocket.lookup(client, { address: "10.0.0.1:7471", timeout: "1 second" })
       yield* DatagramSocket.send(client, peer, bytes("hello"))
       const datagram = yield* Effect.timeoutOption(DatagramSocket.receive(server), "100 millis")
       if (Option.isSome(datagram)) yield* DatagramSocket.senderOf(server, datagram.value)

@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as CreationSite from "@effect-rdma/core/CreationSite"
+import type * as Ledger from "@effect-rdma/core/Ledger"
 import type * as NativeMemory from "@effect-rdma/core/NativeMemory"
 import type * as Pointer from "@effect-rdma/core/Pointer"
 import * as Resource from "@effect-rdma/core/Resource"
@@ -82,16 +83,27 @@ export interface MemoryRegion extends Resource.Resource<"MemoryRegion", Raw> {
 export const alloc = (
   domain: ProtectionDomain.AnyDomain,
   options: typeof MemoryAttributes.Allocating.Encoded & WithDmaHandle
+): Effect.Effect<MemoryRegion, VerbsError | Schema.SchemaError, Scope.Scope> =>
+  allocAs(domain, options, { site: CreationSite.capture(alloc) })
+
+/**
+ * {@link alloc} under the names that another library has for the functions.
+ *
+ * @internal
+ */
+export const allocAs = (
+  domain: ProtectionDomain.AnyDomain,
+  options: typeof MemoryAttributes.Allocating.Encoded & WithDmaHandle,
+  names: { readonly site: CreationSite.CreationSite | undefined; readonly pair?: Ledger.Pair }
 ): Effect.Effect<MemoryRegion, VerbsError | Schema.SchemaError, Scope.Scope> => {
-  const site = CreationSite.capture(alloc)
   const { dmaHandle } = options
   return Effect.flatMap(
     Schema.decodeEffect(MemoryAttributes.Allocating)(options),
     ({ length, ...registering }) =>
       Making.make({
         domain,
-        site,
         ...userMemory(dmaHandle, registering),
+        ...names,
         acquire: Effect.flatMap(Making.map(length), (mapping) =>
           Effect.map(
             // The device never got the pages.

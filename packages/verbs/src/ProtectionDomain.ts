@@ -54,6 +54,30 @@ export const alloc = (
   })
 
 /**
+ * A domain that somebody else has, such as librdmacm for each device: it is listed, and what is made in it is released before
+ * `owner`, but it is never deallocated by us.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const borrow = (
+  context: DeviceContext.DeviceContext,
+  pointer: Pointer.Pointer<"ibv_pd">,
+  owner: Resource.Any,
+  site: CreationSite.CreationSite | undefined = CreationSite.capture(borrow)
+): Effect.Effect<ProtectionDomain, never, Scope.Scope> =>
+  Resource.make({
+    kind: "ProtectionDomain",
+    pair: ["ibv_alloc_pd", "ibv_dealloc_pd"],
+    site,
+    parents: [context, owner],
+    ownership: "borrowed",
+    acquire: Effect.succeed(pointer),
+    release: () => Effect.void,
+    fields: () => ({ context })
+  })
+
+/**
  * Imports the domain of a handle that another context of the same device file allocated: `ibv_import_pd(3)`. It is
  * borrowed: the release, `ibv_unimport_pd`, leaves the domain to whoever allocated it, who must keep it until then. What
  * was made in it here is released before; if that fails, it is not unimported. Fails with `EINVAL` or `ENOENT` for an

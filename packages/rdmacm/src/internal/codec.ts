@@ -104,6 +104,9 @@ export const readEvent = (pointer: bigint): CmEvent.CmEvent => {
       return { ...plain, ud: udOf(view, event, new Uint8Array()), multicastContext: event.privateData }
     case "multicastError":
       return { ...plain, multicastContext: event.privateData }
+    // A number that stands where the pointer does.
+    case "user":
+      return { ...plain, arg: event.privateData }
     default:
       return plain
   }

@@ -105,6 +105,56 @@ export const reject = (
   )
 
 /**
+ * Rejects the request of an id because of the options of a vendor that {@link "CmId".getRemoteEce} told: `rdma_reject_ece`. The
+ * other side's reason is `vendorOptionNotSupported`. Fails as {@link reject}, and with `EOPNOTSUPP` where the library is older
+ * than rdma-core 31.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const rejectEce = (
+  self: CmId.CmId,
+  privateData: Uint8Array = new Uint8Array()
+): Effect.Effect<void, RdmaCmError | Schema.SchemaError> =>
+  Effect.flatMap(
+    decodePrivateData({ privateData }),
+    ({ privateData }) => Resource.use(self, (id) => self.channel.cm.rejectEce(id, privateData))
+  )
+
+/**
+ * Tells the connection manager of an event of the queue pair: `rdma_notify(3)`. `commEst`: a message came before the other
+ * side's last word, which may be lost, so the connection is `established`. `pathMig`: the queue pair went over to its other
+ * path. One that is established already stays so. Fails with `EINVAL` when the id has not come so far.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const notify = (self: CmId.CmId, event: "commEst" | "pathMig"): Effect.Effect<void, RdmaCmError> =>
+  Effect.catchReason(
+    Resource.use(self, (id) => self.channel.cm.notify(id, event)),
+    "RdmaCmError",
+    "EISCONN",
+    () => Effect.void
+  )
+
+/**
+ * Puts an event of the program itself, a `user`, onto the channel of an id: `rdma_write_cm_event(3)`. Whoever asks the channel
+ * for its next event gets it, with the status and the 64 bits of `arg`. Fails with `EOPNOTSUPP` where the library is older than
+ * rdma-core 60.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const writeEvent = (
+  self: CmId.CmId,
+  options: { readonly status?: number; readonly arg?: bigint } = {}
+): Effect.Effect<void, RdmaCmError | Schema.SchemaError> =>
+  Effect.flatMap(
+    decodeUserEvent(options),
+    ({ arg, status }) => Resource.use(self, (id) => self.channel.cm.writeCmEvent(id, status, arg))
+  )
+
+/**
  * Ends a connection, and waits until the other side knows or has not answered for long: `rdma_disconnect(3)`. After the other
  * side did so, it answers. Of an id without a connection there is nothing to wait for. A queue pair of verbs stays as it is:
  * `QueuePair.toErr` flushes it. Fails with `EINVAL` before the call when the id is bound to no device, and from it when the id has
@@ -186,6 +236,13 @@ const decodeParameters = (parameters: ConnectionParameters.Input) =>
 const decodeBacklog = Schema.decodeEffect(Schema.Struct({
   backlog: Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 0x7fff_ffff })).pipe(
     Schema.withDecodingDefault(Effect.succeed(0))
+  )
+}))
+
+const decodeUserEvent = Schema.decodeEffect(Schema.Struct({
+  status: Schema.Int.check(Schema.isInt32()).pipe(Schema.withDecodingDefault(Effect.succeed(0))),
+  arg: Schema.BigInt.check(Schema.isBetweenBigInt({ minimum: 0n, maximum: 2n ** 64n - 1n })).pipe(
+    Schema.withDecodingDefault(Effect.succeed(0n))
   )
 }))
 

@@ -19,7 +19,9 @@ import * as Connection from "./ffi/connection.ts"
 import * as Endpoint from "./ffi/endpoint.ts"
 import { adapters, entries, errorOf, notPollable } from "./ffi/error.ts"
 import * as Identifier from "./ffi/identifier.ts"
+import * as Manager from "./ffi/managerNode.ts"
 import * as Multicast from "./ffi/multicast.ts"
+import * as RSocket from "./ffi/rsocket.ts"
 import * as Layout from "./Layout.ts"
 
 export const make = Effect.fnUntraced(function*(
@@ -68,10 +70,13 @@ const operationsOf = (library: Library.Library): RdmaCm["Service"] => {
     freeDevices: (list) => Effect.sync(() => freeDevices(list)),
 
     createEventChannel: Effect.uninterruptible(Effect.suspend(() => {
-      const refusal = DeviceNode.refusal(managerNode)
-      if (refusal !== undefined) return Effect.fail(openErrorOf(refusal))
+      const refusal = Manager.refusal()
+      if (refusal !== undefined) return Effect.fail(Manager.errorOf("rdma_create_event_channel", refusal))
       return Effect.tap(
-        ReturnConvention.pointerOrErrno<"rdma_event_channel", RdmaCmError>(createEventChannel, openErrorOf),
+        ReturnConvention.pointerOrErrno<"rdma_event_channel", RdmaCmError>(
+          createEventChannel,
+          (errno) => Manager.errorOf("rdma_create_event_channel", errno)
+        ),
         (channel) =>
           Readiness.setNonBlocking(descriptor(channel)).pipe(
             Effect.mapError((error) => notPollable("rdma_create_event_channel", error)),
@@ -108,7 +113,8 @@ const operationsOf = (library: Library.Library): RdmaCm["Service"] => {
     ...Connection.make(library),
     ...Multicast.make(library),
     ...AddressInfo.make(library),
-    ...Endpoint.make(library)
+    ...Endpoint.make(library),
+    ...RSocket.make(library)
   }
   return operations
 }
@@ -118,10 +124,8 @@ const operationsOf = (library: Library.Library): RdmaCm["Service"] => {
 // -----------------------------------------------------------------------------
 
 const ENODEV = Errno.numberOf("ENODEV")
-const ENOENT = Errno.numberOf("ENOENT")
 
 const nodes = "/dev/infiniband"
-const managerNode = `${nodes}/rdma_cm`
 
 const verbsNodes = () =>
   (entries(nodes) ?? []).filter((name) => name.startsWith("uverbs")).map((name) => `${nodes}/${name}`)
@@ -146,11 +150,3 @@ const readPointers = <S extends string>(list: bigint, count: number): ReadonlyAr
 
 const cannotOpen = "An adapter is there, but librdmacm could open none: is its driver in user space installed " +
   "(apt-get install ibverbs-providers) and ib_uverbs loaded?"
-
-const noDevice = "There is no RDMA device; rdma link lists them. Without hardware: modprobe rdma_rxe && " +
-  "rdma link add rxe0 type rxe netdev eth0"
-
-const openErrorOf = (errno: number): RdmaCmError => {
-  const hint = errno === ENODEV ? noDevice : DeviceNode.hint(errno, managerNode)
-  return errorOf("rdma_create_event_channel", errno, {}, errno === ENOENT ? `${hint}. The module is rdma_ucm` : hint)
-}

@@ -27,19 +27,23 @@ export interface Lane<Services> {
 
 /**
  * One test of a suite on a lane. It fails when the program fails, when the ledger is not empty after it, and when the
- * other side holds something that it did not hold before. The pairs that it acquired and released are recorded.
+ * other side holds something that it did not hold before. The pairs that it acquired and released are recorded. `timeout` is
+ * in milliseconds, where the usual one is too short.
  *
  * @category combinators
  * @since 0.1.0
  */
-export const test =
-  <Services>(lane: Lane<Services>) =>
-  (name: string, program: () => Effect.Effect<void, unknown, Services | Scope.Scope>): void =>
-    it.live(`${lane.name}: ${name}`, () =>
-      Effect.gen(function*() {
-        const before = yield* lane.snapshot
-        const ledger = Ledger.makeUnsafe()
-        yield* LeakCheck.checkIn(ledger, Effect.suspend(program))
-        recordTotals(lane.name, ledger.totals())
-        assert.deepStrictEqual(yield* lane.snapshot, before)
-      }).pipe(Effect.provide(lane.layer)))
+export const test = <Services>(lane: Lane<Services>) =>
+(
+  name: string,
+  program: () => Effect.Effect<void, unknown, Services | Scope.Scope>,
+  options: { readonly timeout?: number } = {}
+): void =>
+  it.live(`${lane.name}: ${name}`, () =>
+    Effect.gen(function*() {
+      const before = yield* lane.snapshot
+      const ledger = Ledger.makeUnsafe()
+      yield* LeakCheck.checkIn(ledger, Effect.suspend(program))
+      recordTotals(lane.name, ledger.totals())
+      assert.deepStrictEqual(yield* lane.snapshot, before)
+    }).pipe(Effect.provide(lane.layer)), options)

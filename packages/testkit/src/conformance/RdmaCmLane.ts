@@ -23,6 +23,8 @@ export interface RdmaCmLane<Others = never> extends Lane.Lane<RdmaCm.RdmaCm | Ve
   readonly peerAddress: string
   /** IPv4 address on that network that nobody answers for. */
   readonly silentAddress: string
+  /** The release of rdma-core that the library is of; 44 unless it says otherwise. */
+  readonly rdmaCore?: number
   /** How many connections it bears at once. */
   readonly manyConnections: number
 }

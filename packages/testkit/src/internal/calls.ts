@@ -1,3 +1,4 @@
+import type * as RSockets from "@effect-rdma/rdmacm/operations/RSockets"
 import type { RdmaCm } from "@effect-rdma/rdmacm/RdmaCm"
 import type { RdmaCmError } from "@effect-rdma/rdmacm/RdmaCmError"
 import type { Umad } from "@effect-rdma/umad/Umad"
@@ -219,6 +220,30 @@ const verbsCalls = {
   ...queueCalls
 } as const satisfies Table<Omit<Operations, "dataPath">>
 
+const rsocketCalls = {
+  rsocket: "rsocket",
+  rclose: "rclose",
+  rbind: "rbind",
+  rlisten: "rlisten",
+  raccept: "raccept",
+  rconnect: "rconnect",
+  rpoll: infallible("rpoll"),
+  awaitRSocket: infallible("rpoll"),
+  rsend: "rsend",
+  rrecv: "rrecv",
+  rshutdown: "rshutdown",
+  rgetsockname: "rgetsockname",
+  rgetpeername: "rgetpeername",
+  rgetsockopt: "rgetsockopt",
+  rsetsockopt: "rsetsockopt",
+  riomap: "riomap",
+  riounmap: "riounmap",
+  riowrite: "riowrite",
+  repollCreate: "repoll_create",
+  repollCtl: "repoll_ctl",
+  repollWait: "repoll_wait"
+} as const satisfies Table<RSockets.Operations>
+
 const rdmaCmCalls = {
   getDevices: "rdma_get_devices",
   freeDevices: infallible("rdma_free_devices"),
@@ -239,6 +264,9 @@ const rdmaCmCalls = {
   establish: "rdma_establish",
   reject: "rdma_reject",
   disconnect: "rdma_disconnect",
+  rejectEce: "rdma_reject_ece",
+  notify: "rdma_notify",
+  writeCmEvent: "rdma_write_cm_event",
   initQpAttr: "rdma_init_qp_attr",
   migrateId: "rdma_migrate_id",
   setOption: "rdma_set_option",
@@ -248,6 +276,8 @@ const rdmaCmCalls = {
   joinMulticastEx: "rdma_join_multicast_ex",
   leaveMulticast: "rdma_leave_multicast",
   getaddrinfo: "rdma_getaddrinfo",
+  resolveAddrinfo: "rdma_resolve_addrinfo",
+  queryAddrinfo: "rdma_query_addrinfo",
   createQp: "rdma_create_qp",
   destroyQp: infallible("rdma_destroy_qp"),
   createSrq: "rdma_create_srq",
@@ -255,7 +285,8 @@ const rdmaCmCalls = {
   createEp: "rdma_create_ep",
   destroyEp: infallible("rdma_destroy_ep"),
   getRequest: "rdma_get_request",
-  awaitRequest: "poll"
+  awaitRequest: "poll",
+  ...rsocketCalls
 } as const satisfies Table<RdmaCm["Service"]>
 
 const umadCalls = {

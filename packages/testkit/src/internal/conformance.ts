@@ -18,7 +18,8 @@ import * as Faults from "../Faults.ts"
 /** Registers a test of a suite. */
 export type Register<Services> = (
   name: string,
-  program: () => Effect.Effect<void, unknown, Services | Scope.Scope>
+  program: () => Effect.Effect<void, unknown, Services | Scope.Scope>,
+  options?: { readonly timeout?: number }
 ) => void
 
 /**

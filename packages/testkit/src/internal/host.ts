@@ -6,6 +6,7 @@ import type * as ExtendedCompletion from "@effect-rdma/verbs/ExtendedCompletion"
 import type * as Duration from "effect/Duration"
 import type * as Topology from "../Topology.ts"
 import * as Heap from "./heap.ts"
+import type { RSocketState } from "./rdmacm/rsocketState.ts"
 import type { WorkList } from "./workList.ts"
 
 /** A device of a running fabric. */
@@ -44,6 +45,7 @@ export interface HostState {
   /** In the order of the kernel; an unplugged device is gone from here. */
   devices: ReadonlyArray<DeviceState>
   readonly contexts: Heap.Store<"ibv_context", ContextState>
+  readonly rsockets: Heap.Store<"rsocket", RSocketState>
   /** Called when a test raises an asynchronous event of a device. */
   readonly onAsyncEvent: Array<(device: DeviceState, event: AsyncEvent.AsyncEvent) => void>
   /** Called when a test puts a completion into a queue. */
@@ -83,6 +85,7 @@ export const make = (description: Topology.Host, addresses: { next: bigint }): H
       }))
       : [],
     contexts: heap.store<"ibv_context", ContextState>("ibv_context"),
+    rsockets: heap.store<"rsocket", RSocketState>("rsocket"),
     onAsyncEvent: [],
     onCompletion: [],
     onUnplug: []

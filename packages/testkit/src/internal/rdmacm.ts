@@ -11,6 +11,8 @@ import * as Multicast from "./rdmacm/multicast.ts"
 import * as Names from "./rdmacm/names.ts"
 import * as Queues from "./rdmacm/queues.ts"
 import * as Removal from "./rdmacm/removal.ts"
+import * as RSocketPolls from "./rdmacm/rsocketPolls.ts"
+import * as RSockets from "./rdmacm/rsockets.ts"
 import * as State from "./rdmacm/state.ts"
 
 /** librdmacm of one host, on its heap and its verbs. */
@@ -43,6 +45,7 @@ export const make = (fabric: Host.FabricState, host: Host.HostState, verbs: Oper
   }
   State.register(state)
   host.onUnplug.push((device) => Removal.remove(state, device))
+  const rsockets = RSockets.make(state)
   return {
     ...Channel.make(state),
     ...Identifier.make(state),
@@ -51,6 +54,8 @@ export const make = (fabric: Host.FabricState, host: Host.HostState, verbs: Oper
     ...Multicast.make(state),
     ...Names.make(state),
     ...Queues.make(state),
-    ...Endpoint.make(state)
+    ...Endpoint.make(state),
+    ...rsockets,
+    ...RSocketPolls.make(host, rsockets)
   }
 }

@@ -15,14 +15,17 @@ const headers = [
   "fcntl.h",
   "stddef.h",
   "stdio.h",
+  "poll.h",
   "unistd.h",
   "netinet/in.h",
+  "netinet/tcp.h",
   "sys/epoll.h",
   "sys/mman.h",
   "infiniband/verbs.h",
   "infiniband/umad.h",
   "infiniband/ib.h",
-  "rdma/rdma_cma.h"
+  "rdma/rdma_cma.h",
+  "rdma/rsocket.h"
 ]
 
 const preamble = ["#define _GNU_SOURCE", ...headers.map((header) => `#include <${header}>`), ""].join("\n")

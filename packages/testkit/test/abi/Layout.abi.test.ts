@@ -16,9 +16,13 @@ import * as QueuePairState from "@effect-rdma/verbs/QueuePairState"
 import * as QueuePairType from "@effect-rdma/verbs/QueuePairType"
 import { assert, describe, it } from "@effect/vitest"
 import * as linux from "../../../core/src/internal/linux.ts"
+import * as cmConnection from "../../../rdmacm/src/internal/ffi/connection.ts"
 import * as cmIdentifier from "../../../rdmacm/src/internal/ffi/identifier.ts"
 import * as cmMulticast from "../../../rdmacm/src/internal/ffi/multicast.ts"
+import * as cmRSocket from "../../../rdmacm/src/internal/ffi/rsocket.ts"
+import * as rsocketReadiness from "../../../rdmacm/src/internal/ffi/rsocketReadiness.ts"
 import * as rdmacm from "../../../rdmacm/src/internal/Layout.ts"
+import * as rsocket from "../../../rdmacm/src/internal/RSocketLayout.ts"
 import { families } from "../../../rdmacm/src/internal/sockaddr.ts"
 import * as umad from "../../../umad/src/internal/Layout.ts"
 import * as address from "../../../verbs/src/internal/AddressLayout.ts"
@@ -39,9 +43,10 @@ import * as Expectation from "./Expectation.ts"
 const isStruct = (value: unknown): value is Struct.Struct<Struct.Fields> =>
   typeof value === "object" && value !== null && "fields" in value && "size" in value
 
-const layouts = [device, extendedDevice, address, domain, memory, completion, queues, steering, rdmacm, umad].flatMap((
-  module
-) => Object.values<unknown>(module).filter(isStruct))
+const layouts = [device, extendedDevice, address, domain, memory, completion, queues, steering, rdmacm, rsocket, umad]
+  .flatMap((
+    module
+  ) => Object.values<unknown>(module).filter(isStruct))
 
 const enumerations: { readonly [name: string]: { readonly [name: string]: number } } = {
   ibv_qp_type: Object.fromEntries(
@@ -153,6 +158,42 @@ const enumerations: { readonly [name: string]: { readonly [name: string]: number
     RDMA_PS_TCP: PortSpace.toNative("tcp"),
     RDMA_PS_UDP: PortSpace.toNative("udp"),
     RDMA_PS_IB: PortSpace.toNative("ib")
+  },
+  "rsocket.h": {
+    SO_REUSEADDR: cmRSocket.options.ReuseAddress.name,
+    SO_ERROR: cmRSocket.options.Error.name,
+    SO_SNDBUF: cmRSocket.options.SendBuffer.name,
+    SO_RCVBUF: cmRSocket.options.ReceiveBuffer.name,
+    SO_KEEPALIVE: cmRSocket.options.KeepAlive.name,
+    SOL_SOCKET: cmRSocket.options.KeepAlive.level,
+    TCP_NODELAY: cmRSocket.options.NoDelay.name,
+    TCP_MAXSEG: cmRSocket.options.MaxSegment.name,
+    TCP_KEEPIDLE: cmRSocket.options.KeepIdle.name,
+    IPPROTO_TCP: cmRSocket.options.KeepIdle.level,
+    IPV6_V6ONLY: cmRSocket.options.Ipv6Only.name,
+    IPPROTO_IPV6: cmRSocket.options.Ipv6Only.level,
+    RDMA_SQSIZE: cmRSocket.options.SendQueue.name,
+    RDMA_RQSIZE: cmRSocket.options.ReceiveQueue.name,
+    RDMA_INLINE: cmRSocket.options.Inline.name,
+    RDMA_IOMAPSIZE: cmRSocket.options.Mappings.name,
+    SOL_RDMA: cmRSocket.options.Mappings.level,
+    SHUT_RD: cmRSocket.directions.indexOf("receive"),
+    SHUT_WR: cmRSocket.directions.indexOf("send"),
+    SHUT_RDWR: cmRSocket.directions.indexOf("both"),
+    POLLIN: rsocketReadiness.bits.in,
+    POLLOUT: rsocketReadiness.bits.out,
+    POLLERR: rsocketReadiness.bits.err,
+    POLLHUP: rsocketReadiness.bits.hup,
+    EPOLLIN: rsocketReadiness.bits.in,
+    EPOLLOUT: rsocketReadiness.bits.out,
+    EPOLLERR: rsocketReadiness.bits.err,
+    EPOLLHUP: rsocketReadiness.bits.hup,
+    EPOLL_CTL_ADD: cmRSocket.changes.add,
+    EPOLL_CTL_DEL: cmRSocket.changes.delete
+  },
+  "verbs.h of notifications": {
+    IBV_EVENT_COMM_EST: cmConnection.queuePairEvents.commEst,
+    IBV_EVENT_PATH_MIG: cmConnection.queuePairEvents.pathMig
   },
   "rdma_addrinfo.ai_flags": {
     RAI_PASSIVE: AddressInfoAttributes.flagsToNative(["passive"]),

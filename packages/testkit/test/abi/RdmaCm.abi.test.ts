@@ -155,6 +155,10 @@ describe.skipIf(Compiler.missing !== undefined)("librdmacm", () => {
         yield* cm.establish(id)
         yield* cm.reject(id, Uint8Array.of(1, 2))
         yield* cm.reject(id, new Uint8Array())
+        yield* cm.rejectEce(id, Uint8Array.of(3))
+        yield* cm.notify(id, "commEst")
+        yield* cm.notify(id, "pathMig")
+        yield* cm.writeCmEvent(id, -5, 2n ** 64n - 1n)
         yield* cm.disconnect(id)
         yield* cm.migrateId(id, channel)
         assert.deepStrictEqual<ReadonlyArray<object>>(echo().calls(), [
@@ -168,6 +172,10 @@ describe.skipIf(Compiler.missing !== undefined)("librdmacm", () => {
           { op: "establish", ...of },
           { op: "reject", ...of, private_data: "0102" },
           { op: "reject", ...of, private_data: "" },
+          { op: "reject_ece", ...of, private_data: "03" },
+          { op: "notify", ...of, event: "4" },
+          { op: "notify", ...of, event: "6" },
+          { op: "write_cm_event", ...of, event: "18", status: "-5", arg: String(2n ** 64n - 1n) },
           { op: "disconnect", ...of },
           { op: "migrate_id", ...of, channel: String(channel) }
         ])
@@ -255,7 +263,7 @@ describe.skipIf(Compiler.missing !== undefined)("librdmacm", () => {
         })
         library.bind("echo_event_of", ["pointer"], "void")(id)
         const events: Array<CmEvent.CmEvent> = []
-        for (let type = 0; type < 17; type++) {
+        for (let type = 0; type < 20; type++) {
           const { event, pointer } = yield* cm.getCmEvent(channel)
           yield* cm.ackCmEvent(pointer)
           events.push(event)
@@ -289,6 +297,8 @@ describe.skipIf(Compiler.missing !== undefined)("librdmacm", () => {
       for (const type of plain) assert.deepStrictEqual(parts(byType.get(type)), [], type)
       assert.deepStrictEqual(parts(byType.get("multicastJoin")), ["ud", "multicastContext"])
       assert.deepStrictEqual(parts(byType.get("multicastError")), ["multicastContext"])
+      assert.deepStrictEqual(parts(byType.get("addrinfoResolved")), [])
+      assert.deepStrictEqual(parts(byType.get("user")), ["arg"])
     }))
 
   test("the events of a datagram id say where datagrams go", () =>
@@ -379,6 +389,30 @@ describe.skipIf(Compiler.missing !== undefined)("librdmacm", () => {
         ...nothing
       })
     }))
+
+  test("names for an id: every hint, and what is found is freed", () =>
+    withId("tcp", (cm, id) =>
+      Effect.gen(function*() {
+        yield* cm.resolveAddrinfo(id, "there", undefined, { flags: ["sa", "dns"], family: "ib", source: ib })
+        assert.deepInclude<object>(echo().last(), {
+          op: "resolve_addrinfo",
+          id: String(id),
+          node: "there",
+          service: "NULL",
+          ai_flags: "48",
+          ai_family: "27",
+          ai_src_addr: ibHex
+        })
+        const found = yield* cm.queryAddrinfo(id)
+        assert.deepStrictEqual(found.map(({ portSpace, qpType }) => [portSpace, qpType]), [["udp", "ud"], [
+          "tcp",
+          "rc"
+        ]])
+        assert.strictEqual(echo().last().op, "freeaddrinfo")
+        // What fails in the lookup inside is in errno, as a code of name servers too.
+        echo().script("resolve_addrinfo", { result: -1, errno: -2 })
+        assert.strictEqual((yield* Effect.flip(cm.resolveAddrinfo(id, "x", undefined, {}))).reason._tag, "ENOENT")
+      })))
 
   test("names: the errors of name servers and those of librdmacm", () =>
     Effect.gen(function*() {
@@ -471,6 +505,11 @@ describe.skipIf(Compiler.missing !== undefined)("librdmacm", () => {
           ["accept", cm.accept(id, parameters)],
           ["establish", cm.establish(id)],
           ["reject", cm.reject(id, new Uint8Array())],
+          ["reject_ece", cm.rejectEce(id, new Uint8Array())],
+          ["notify", cm.notify(id, "commEst")],
+          ["write_cm_event", cm.writeCmEvent(id, 0, 0n)],
+          ["resolve_addrinfo", cm.resolveAddrinfo(id, "x", undefined, {})],
+          ["query_addrinfo", cm.queryAddrinfo(id)],
           ["disconnect", cm.disconnect(id)],
           ["init_qp_attr", cm.initQpAttr(id, "init")],
           ["migrate_id", cm.migrateId(id, channel)],

@@ -157,6 +157,18 @@ int rdma_reject(struct rdma_cm_id *id, const void *private_data, uint8_t private
   return number("reject", entry_errno, 0);
 }
 
+int rdma_reject_ece(struct rdma_cm_id *id, const void *private_data, uint8_t private_data_len) {
+  ON_ID("reject_ece")
+  bytes("private_data", private_data, private_data_len);
+  return number("reject_ece", entry_errno, 0);
+}
+
+int rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event) {
+  ON_ID("notify")
+  field("event", "%d", event);
+  return number("notify", entry_errno, 0);
+}
+
 int rdma_disconnect(struct rdma_cm_id *id) {
   ON_ID("disconnect")
   return number("disconnect", entry_errno, 0);
@@ -354,6 +366,37 @@ int rdma_getaddrinfo(const char *node, const char *service, const struct rdma_ad
   *res = first;
   return 0;
 }
+
+/* What the headers do not know yet. */
+#ifndef OLD_LIBRARY
+
+int rdma_write_cm_event(struct rdma_cm_id *id, enum rdma_cm_event_type event, int status, uint64_t arg) {
+  ON_ID("write_cm_event")
+  field("event", "%d", event);
+  field("status", "%d", status);
+  field("arg", "%llu", (unsigned long long)arg);
+  return number("write_cm_event", entry_errno, 0);
+}
+
+int rdma_resolve_addrinfo(struct rdma_cm_id *id, const char *node, const char *service,
+                          const struct rdma_addrinfo *hints) {
+  ON_ID("resolve_addrinfo")
+  field("node", "%s", node ? node : "NULL");
+  field("service", "%s", service ? service : "NULL");
+  report_addrinfo(hints);
+  return number("resolve_addrinfo", entry_errno, 0);
+}
+
+int rdma_query_addrinfo(struct rdma_cm_id *id, struct rdma_addrinfo **info) {
+  static const struct rdma_addrinfo nothing;
+  int result = rdma_getaddrinfo(NULL, NULL, &nothing, info);
+  ON_ID("query_addrinfo")
+  int failed = number("query_addrinfo", entry_errno, 0);
+  if (failed) rdma_freeaddrinfo(*info);
+  return failed ? failed : result;
+}
+
+#endif
 
 void rdma_freeaddrinfo(struct rdma_addrinfo *res) {
   op("freeaddrinfo");

@@ -2,5 +2,12 @@ import * as ConnectionsConformance from "@effect-rdma/testkit/conformance/Connec
 import { describe } from "@effect/vitest"
 import { rdmaCmOnFabric, rdmaCmOnInfiniBandFabric } from "./rdmacm.ts"
 
-describe("connections over RoCE", () => ConnectionsConformance.suite(rdmaCmOnFabric))
-describe("connections over InfiniBand", () => ConnectionsConformance.suite(rdmaCmOnInfiniBandFabric))
+// That keeps a thread busy for long: it has a file of its own.
+const { ManyConnections: _, ...suites } = ConnectionsConformance.suites
+
+describe("connections over RoCE", () => {
+  for (const { suite } of Object.values(suites)) suite(rdmaCmOnFabric)
+})
+describe("connections over InfiniBand", () => {
+  for (const { suite } of Object.values(suites)) suite(rdmaCmOnInfiniBandFabric)
+})

@@ -7,7 +7,12 @@ import { addNeighbour, kernelHolds, roce } from "./softRoce.ts"
 
 const manager = { ...roce, device: "rxe0", port: 1 } as const
 
-export const rdmaCmOnFabric: RdmaCmLane.RdmaCmLane<FabricServices> = { ...fabric, ...manager, manyConnections: 200 }
+export const rdmaCmOnFabric: RdmaCmLane.RdmaCmLane<FabricServices> = {
+  ...fabric,
+  ...manager,
+  rdmaCore: 65,
+  manyConnections: 200
+}
 
 /** The InfiniBand adapters of the same hosts, by their addresses of IPoIB. */
 export const rdmaCmOnInfiniBandFabric: RdmaCmLane.RdmaCmLane<FabricServices> = {
@@ -17,7 +22,8 @@ export const rdmaCmOnInfiniBandFabric: RdmaCmLane.RdmaCmLane<FabricServices> = {
   ownAddress: "10.0.1.1",
   peerAddress: "10.0.1.2",
   silentAddress: "10.0.1.77",
-  manyConnections: 200
+  rdmaCore: 65,
+  manyConnections: 20
 }
 
 // At its first call librdmacm opens every device and keeps it open; the first wait of the process opens an epoll

@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import type * as ConnectionParameters from "../../ConnectionParameters.ts"
 import type { RdmaCm } from "../../RdmaCm.ts"
 import * as Codec from "../codec.ts"
-import { done } from "./error.ts"
+import { done, tooOld } from "./error.ts"
 
 export const make = (library: Library.Library) => {
   const listen = library.bind("rdma_listen", ["pointer", "int"], "int")
@@ -18,6 +18,9 @@ export const make = (library: Library.Library) => {
   const establish = library.bind("rdma_establish", ["pointer"], "int")
   const reject = library.bind("rdma_reject", ["pointer", "buffer", "u8"], "int")
   const disconnect = library.bind("rdma_disconnect", ["pointer"], "int")
+  const rejectEce = library.bindOptional("rdma_reject_ece", ["pointer", "buffer", "u8"], "int")
+  const notify = library.bind("rdma_notify", ["pointer", "int"], "int")
+  const writeCmEvent = library.bindOptional("rdma_write_cm_event", ["pointer", "int", "int", "u64"], "int")
   const initQpAttr = library.bind("rdma_init_qp_attr", ["pointer", "buffer", "buffer"], "int")
 
   return {
@@ -30,6 +33,17 @@ export const make = (library: Library.Library) => {
     reject: (id, privateData) =>
       done("rdma_reject", () => reject(id, privateData, privateData.length), { privateDataLen: privateData.length }),
     disconnect: (id) => done("rdma_disconnect", () => disconnect(id)),
+    rejectEce: (id, privateData) =>
+      rejectEce === undefined
+        ? tooOld("rdma_reject_ece", 31)
+        : done("rdma_reject_ece", () => rejectEce(id, privateData, privateData.length), {
+          privateDataLen: privateData.length
+        }),
+    notify: (id, event) => done("rdma_notify", () => notify(id, queuePairEvents[event]), { event }),
+    writeCmEvent: (id, status, arg) =>
+      writeCmEvent === undefined
+        ? tooOld("rdma_write_cm_event", 60)
+        : done("rdma_write_cm_event", () => writeCmEvent(id, userEvent, status, arg), { status, arg }),
     initQpAttr: (id, qpState) =>
       Effect.suspend(() => {
         const attributes = NativeStruct.queuePairAttributes(qpState)
@@ -45,6 +59,12 @@ export const make = (library: Library.Library) => {
 // -----------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------
+
+/** `IBV_EVENT_COMM_EST` and `IBV_EVENT_PATH_MIG`. */
+export const queuePairEvents = { commEst: 4, pathMig: 6 } as const
+
+/** `RDMA_CM_EVENT_USER`. */
+const userEvent = 18
 
 const inputOf = ({ privateData, qpNum }: ConnectionParameters.ConnectionParameters) => ({
   qpNum,

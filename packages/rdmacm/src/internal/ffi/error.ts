@@ -55,3 +55,7 @@ export const done = (
   input: RdmaCmError["input"] = {}
 ): Effect.Effect<void, RdmaCmError> =>
   Effect.asVoid(ReturnConvention.minusOneErrno(run, (errno) => errorOf(call, errno, input)))
+
+/** A function that the library has not got. */
+export const tooOld = (call: string, since: number): Effect.Effect<never, RdmaCmError> =>
+  Effect.fail(errorOf(call, Errno.numberOf("EOPNOTSUPP"), {}, `The library is older than rdma-core ${since}`))

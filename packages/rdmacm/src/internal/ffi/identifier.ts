@@ -3,7 +3,6 @@
  *
  * @since 0.1.0
  */
-import * as Errno from "@effect-rdma/core/Errno"
 import type * as Library from "@effect-rdma/core/Library"
 import * as Pointer from "@effect-rdma/core/Pointer"
 import * as ReturnConvention from "@effect-rdma/core/ReturnConvention"
@@ -15,7 +14,7 @@ import * as PortSpace from "../../PortSpace.ts"
 import type { RdmaCm } from "../../RdmaCm.ts"
 import * as Codec from "../codec.ts"
 import * as Sockaddr from "../sockaddr.ts"
-import { done, errorOf } from "./error.ts"
+import { done, errorOf, tooOld } from "./error.ts"
 
 export const make = (library: Library.Library) => {
   const createId = library.bind("rdma_create_id", ["pointer", "buffer", "pointer", "int"], "int")
@@ -72,11 +71,11 @@ export const make = (library: Library.Library) => {
     },
     setLocalEce: (id, ece) =>
       setLocalEce === undefined
-        ? unsupported("rdma_set_local_ece")
+        ? tooOld("rdma_set_local_ece", 31)
         : done("rdma_set_local_ece", () => setLocalEce(id, NativeStruct.ece(ece)), ece),
     getRemoteEce: (id) =>
       Effect.suspend(() => {
-        if (getRemoteEce === undefined) return unsupported("rdma_get_remote_ece")
+        if (getRemoteEce === undefined) return tooOld("rdma_get_remote_ece", 31)
         const view = NativeStruct.ece()
         return Effect.map(
           done("rdma_get_remote_ece", () => getRemoteEce(id, view)),
@@ -102,6 +101,3 @@ const encodeOption = (option: CmOption.CmOption): { readonly name: number; reado
   name: options[option._tag],
   value: typeof option.value === "number" ? Uint8Array.of(option.value) : Int32Array.of(option.value ? 1 : 0)
 })
-
-const unsupported = (call: string) =>
-  Effect.fail(errorOf(call, Errno.numberOf("EOPNOTSUPP"), {}, "The library is older than rdma-core 31"))

@@ -8,6 +8,7 @@ import * as Connection from "@effect-rdma/rdmacm/Connection"
 import * as EventChannel from "@effect-rdma/rdmacm/EventChannel"
 import * as Listener from "@effect-rdma/rdmacm/Listener"
 import { ShutdownGrace } from "@effect-rdma/rdmacm/ShutdownGrace"
+import { InterruptionGrace } from "@effect-rdma/verbs/WaitStrategy"
 import { assert } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -143,7 +144,8 @@ export const suite = <Others = never>(lane: RdmaCmLane.RdmaCmLane<Others>): void
       for (const other of others) {
         assert.strictEqual(Result.isFailure(other) ? other.failure._tag : "sent", "ConnectionClosed")
       }
-    }))
+      // They were flushed, and not waited for.
+    }).pipe(Effect.provideService(InterruptionGrace, "10 minutes")))
 
   it("a message that is too long for the other side ends the connection on both sides", () =>
     Effect.gen(function*() {

@@ -153,6 +153,19 @@ export const suite = <Others = never>(lane: RdmaCmLane.RdmaCmLane<Others>): void
       yield* LeakCheck.assertNothingAlive
     }))
 
+  it("who tries again gives up when the time of the schedule is over", () =>
+    Effect.gen(function*() {
+      const start = performance.now()
+      const error = yield* Effect.flip(
+        Connection.connect({
+          address: nowhere,
+          retry: Schedule.spaced("10 millis").pipe(Schedule.upTo({ duration: "200 millis" }))
+        })
+      )
+      assert.strictEqual(error._tag, "ConnectionRejected", error.message)
+      assert.isAtLeast(performance.now() - start, 150)
+    }))
+
   it("who tries again finds a listener that came later", () =>
     Effect.gen(function*() {
       const address = `${lane.ownAddress}:23772`
@@ -204,17 +217,21 @@ export const suite = <Others = never>(lane: RdmaCmLane.RdmaCmLane<Others>): void
   // Interrupted
   // ---------------------------------------------------------------------------
 
-  it("interrupted at any step of connecting, sending, receiving and closing, the client leaves nothing", () =>
-    Effect.gen(function*() {
-      const address = yield* echoing
-      yield* interruptedAtEachCall(
-        15_000,
-        Effect.flatMap(
-          Connection.connect({ address, sendDepth: 2, receiveDepth: 2 }),
-          (connection) => ask(connection, bytes("hello"))
+  it(
+    "interrupted at any step of connecting, sending, receiving and closing, the client leaves nothing",
+    () =>
+      Effect.gen(function*() {
+        const address = yield* echoing
+        yield* interruptedAtEachCall(
+          15_000,
+          Effect.flatMap(
+            Connection.connect({ address, sendDepth: 2, receiveDepth: 2 }),
+            (connection) => ask(connection, bytes("hello"))
+          )
         )
-      )
-    }))
+      }),
+    { timeout: 300_000 }
+  )
 
   it("interrupted at any step of both sides, neither leaves anything", () =>
     interruptedAtEachCall(
@@ -224,5 +241,5 @@ export const suite = <Others = never>(lane: RdmaCmLane.RdmaCmLane<Others>): void
         yield* Connection.send(client, bytes("hello"))
         yield* Connection.receive(server)
       })
-    ))
+    ), { timeout: 300_000 })
 }

@@ -134,5 +134,5 @@ export const suite = <Others = never>(lane: RdmaCmLane.RdmaCmLane<Others>): void
         yield* DatagramSocket.send(client, peer, bytes("hello"))
         yield* DatagramSocket.receive(server)
       })
-    ))
+    ), { timeout: 300_000 })
 }

@@ -12,7 +12,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import { assertInterruptible, assertPath, assertReason } from "../../internal/conformance.ts"
+import { assertInterruptible, assertPath, assertReason, recorded, timesCalled } from "../../internal/conformance.ts"
 import { ask, bytes, connectionSuite, echo, nextIncoming, text } from "../../internal/conformanceConnections.ts"
 import * as LeakCheck from "../../LeakCheck.ts"
 import type * as RdmaCmLane from "../RdmaCmLane.ts"
@@ -168,6 +168,16 @@ export const suite = <Others = never>(lane: RdmaCmLane.RdmaCmLane<Others>): void
       assert.strictEqual((yield* Fiber.join(connecting))._tag, "ConnectionRejected")
       assert.strictEqual((yield* Effect.flip(Listener.accept(incoming)))._tag, "ConnectionClosed")
       assert.strictEqual((yield* Effect.flip(Listener.reject(incoming)))._tag, "ConnectionClosed")
+    }))
+
+  it("the id of a rejected request is destroyed at once", () =>
+    recorded(function*(calls) {
+      const { address, listener } = yield* listening
+      yield* Effect.all([
+        Effect.flip(Connection.connect({ address })),
+        Effect.flatMap(nextIncoming(listener), Listener.reject)
+      ], { concurrency: "unbounded" })
+      assert.strictEqual(timesCalled(yield* calls, "rdma_destroy_id"), 2)
     }))
 
   it("a request is answered once: EINVAL, and what was accepted goes on", () =>

@@ -50,5 +50,5 @@ export const suite = <Others = never>(lane: RdmaCmLane.RdmaCmLane<Others>): void
       yield* Effect.all(Array.from({ length: count }, (_, client) => one(client)), { concurrency: "unbounded" })
       assert.strictEqual(most, count)
       assert.isUndefined(serving.pollUnsafe())
-    }))
+    }), { timeout: 300_000 })
 }

@@ -74,11 +74,7 @@ export const acked = ({ id, membership }: EventState): void => {
   if (membership !== undefined) membership.unacked--
 }
 
-// -----------------------------------------------------------------------------
-// internal
-// -----------------------------------------------------------------------------
-
-const unavailable = (call: string) =>
+export const unavailable = (call: string) =>
   new RdmaCmError({
     call,
     reason: new NativeReason.RdmaUnavailable({ errno: Errno.numberOf("ENODEV") }),

@@ -9,7 +9,7 @@ import * as Handshake from "./handshake.ts"
 import { deviceOf, errorIn, moveToError } from "./onId.ts"
 import * as Ports from "./ports.ts"
 import * as QueuePair from "./queuePair.ts"
-import { type CmState, fail, type IdState, on, outcome } from "./state.ts"
+import { type CmState, fail, type Id, type IdState, notify, on, outcome } from "./state.ts"
 
 /** Listening, connecting, accepting, rejecting and disconnecting on one host. */
 export const make = (state: CmState) =>
@@ -88,15 +88,21 @@ export const make = (state: CmState) =>
             : Handshake.confirm(connection)
         )),
 
-    reject: (id, privateData) =>
-      on(state, "rdma_reject", id, ({ connection, qpType }) => {
-        const isTooLong = privateData.length > (qpType === "ud" ? Connection.room.sidrRep : Connection.room.rej)
-        return outcome(
-          "rdma_reject",
-          connection === undefined || isTooLong ? "EINVAL" : reject(connection, privateData),
-          { privateDataLen: privateData.length }
-        )
-      }),
+    reject: (id, privateData) => rejectWith(state, "rdma_reject", id, Connection.reasons.consumerDefined, privateData),
+    rejectEce: (id, privateData) =>
+      rejectWith(state, "rdma_reject_ece", id, Connection.reasons.vendorOption, privateData),
+
+    notify: (id, event) =>
+      on(state, "rdma_notify", id, ({ connection }) =>
+        outcome(
+          "rdma_notify",
+          // The fabric moves no queue pair to another path.
+          connection === undefined || event !== "commEst" ? "EINVAL" : Handshake.establish(connection),
+          { event }
+        )),
+
+    writeCmEvent: (id, status, arg) =>
+      on(state, "rdma_write_cm_event", id, (self) => Effect.sync(() => notify(self, { event: "user", status, arg }))),
 
     disconnect: (id) =>
       on(state, "rdma_disconnect", id, (self) => {
@@ -172,7 +178,7 @@ const accept = (self: IdState, said: Connection.Offer): Errno.ErrnoName | undefi
   const waits = isDatagram ? "sidrReqReceived" : "reqReceived"
   if (connection.state !== waits || said.privateData.length > room) {
     // The kernel does not leave the other side waiting.
-    reject(connection, new Uint8Array())
+    reject(connection, Connection.reasons.consumerDefined, new Uint8Array())
     return "EINVAL"
   }
   self.isHeard = true
@@ -182,10 +188,22 @@ const accept = (self: IdState, said: Connection.Offer): Errno.ErrnoName | undefi
   return undefined
 }
 
-const reject = (connection: Connection.Connection, privateData: Uint8Array): Errno.ErrnoName | undefined => {
-  if (connection.id.qpType !== "ud") {
-    return Connection.reject(connection, Connection.reasons.consumerDefined, privateData)
-  }
+const rejectWith = (state: CmState, call: string, id: Id, reason: number, privateData: Uint8Array) =>
+  on(state, call, id, ({ connection, qpType }) => {
+    const isTooLong = privateData.length > (qpType === "ud" ? Connection.room.sidrRep : Connection.room.rej)
+    return outcome(
+      call,
+      connection === undefined || isTooLong ? "EINVAL" : reject(connection, reason, privateData),
+      { privateDataLen: privateData.length }
+    )
+  })
+
+const reject = (
+  connection: Connection.Connection,
+  reason: number,
+  privateData: Uint8Array
+): Errno.ErrnoName | undefined => {
+  if (connection.id.qpType !== "ud") return Connection.reject(connection, reason, privateData)
   if (connection.state !== "sidrReqReceived") return "EINVAL"
   Connection.answer(connection, 2)
   return undefined

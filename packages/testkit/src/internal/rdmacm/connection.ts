@@ -158,7 +158,13 @@ export const reset = (self: Connection): void => {
 // Rejections
 // -----------------------------------------------------------------------------
 
-export const reasons = { timeout: 4, invalidServiceId: 8, staleConnection: 10, consumerDefined: 28 } as const
+export const reasons = {
+  timeout: 4,
+  invalidServiceId: 8,
+  staleConnection: 10,
+  consumerDefined: 28,
+  vendorOption: 35
+} as const
 
 /** Rejects what the other side sent last. */
 export const reject = (

@@ -47,6 +47,14 @@ export const confirm = (self: Connection.Connection): Errno.ErrnoName | undefine
   return undefined
 }
 
+/** A message of the other side came before it said that it is ready. */
+export const establish = (self: Connection.Connection): Errno.ErrnoName | undefined => {
+  if (self.state === "established") return "EISCONN"
+  if (self.state !== "repSent") return "EINVAL"
+  confirmed(self)
+  return undefined
+}
+
 // -----------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------
@@ -209,9 +217,12 @@ const receiveResponse = (self: Connection.Connection, from: Connection.Connectio
 const sendConfirmation = ({ from, peer, to }: Connection.Connection): void => {
   if (peer === undefined) return
   Connection.deliver(from, to, () => {
-    if (peer.state !== "repSent") return
-    peer.stop()
-    peer.state = "established"
-    Connection.report(peer, { event: "established", status: 0, conn: Connection.nothing })
+    if (peer.state === "repSent") confirmed(peer)
   })
+}
+
+const confirmed = (self: Connection.Connection): void => {
+  self.stop()
+  self.state = "established"
+  Connection.report(self, { event: "established", status: 0, conn: Connection.nothing })
 }

@@ -9,7 +9,7 @@ import * as NetAddress from "effect/net/NetAddress"
 import * as Result from "effect/Result"
 import type * as Host from "../host.ts"
 import * as Address from "./address.ts"
-import { type CmState, fail } from "./state.ts"
+import { type CmState, fail, notify, on } from "./state.ts"
 
 /** Looking up names: those of the fabric's hosts, `localhost`, and numbers. */
 export const make = (state: CmState) =>
@@ -20,6 +20,32 @@ export const make = (state: CmState) =>
         const input = { ...(node === undefined ? {} : { node }), ...(service === undefined ? {} : { service }) }
         const found = lookUp(state.fabric, node, service, hints)
         return typeof found === "string" ? fail(call, found, input) : Effect.succeed(found)
+      }),
+
+    resolveAddrinfo: (id, node, service, hints) =>
+      on(state, "rdma_resolve_addrinfo", id, (self) => {
+        const call = "rdma_resolve_addrinfo"
+        const input = { ...(node === undefined ? {} : { node }), ...(service === undefined ? {} : { service }) }
+        const flags = hints.flags ?? []
+        if (self.isResolvingInfo) return fail(call, "EBUSY", input)
+        // The fabric's subnets have no services.
+        if (flags.includes("sa")) {
+          return fail(call, flags.includes("dns") || node !== undefined ? "EOPNOTSUPP" : "EINVAL", input)
+        }
+        const found = lookUp(state.fabric, node, service, hints)
+        if (typeof found === "string") return fail(call, found, input)
+        self.isResolvingInfo = true
+        self.resolvedInfo = found
+        notify(self, { event: "addrinfoResolved", status: 0 })
+        return Effect.void
+      }),
+    queryAddrinfo: (id) =>
+      on(state, "rdma_query_addrinfo", id, (self) => {
+        const { resolvedInfo } = self
+        if (resolvedInfo === undefined) return fail("rdma_query_addrinfo", "ENOENT")
+        self.isResolvingInfo = false
+        self.resolvedInfo = undefined
+        return Effect.succeed(resolvedInfo)
       })
   }) satisfies Partial<RdmaCm["Service"]>
 

@@ -2,6 +2,7 @@ import * as Errno from "@effect-rdma/core/Errno"
 import * as Identifier from "@effect-rdma/core/Identifier"
 import * as NativeReason from "@effect-rdma/core/NativeReason"
 import type * as Pointer from "@effect-rdma/core/Pointer"
+import type * as AddressInfoAttributes from "@effect-rdma/rdmacm/AddressInfoAttributes"
 import type * as CmAddress from "@effect-rdma/rdmacm/CmAddress"
 import type * as CmEvent from "@effect-rdma/rdmacm/CmEvent"
 import type * as PortSpace from "@effect-rdma/rdmacm/PortSpace"
@@ -136,6 +137,9 @@ export interface IdState extends Heap.Native {
   /** Its queue pair could not be moved, and what the other side says of that is no event. */
   hasFailed: boolean
   readonly memberships: Set<MembershipState>
+  /** Between looking names up and asking for what was found. */
+  isResolvingInfo: boolean
+  resolvedInfo: ReadonlyArray<AddressInfoAttributes.AddressInfo> | undefined
 }
 
 /** librdmacm of one host with the connection manager of its kernel. */
@@ -218,7 +222,9 @@ export const makeId = (
     channels: []
   },
   hasFailed: false,
-  memberships: new Set()
+  memberships: new Set(),
+  isResolvingInfo: false,
+  resolvedInfo: undefined
 })
 
 const isDatagram = (portSpace: PortSpace.PortSpace): boolean => portSpace === "udp" || portSpace === "ipoib"

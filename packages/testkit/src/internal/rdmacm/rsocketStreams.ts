@@ -1,0 +1,92 @@
+import type * as Errno from "@effect-rdma/core/Errno"
+import { FabricMisuse } from "../../FabricMisuse.ts"
+import { end, type MappingState, roomOf, type RSocketState, tell } from "./rsocketState.ts"
+
+/** How large the first message of a call is, and the largest. */
+const firstMessage = 2048
+const largestMessage = 65536
+
+/** What is sent next tells the other side of mappings. */
+const announce = (self: RSocketState): void => {
+  self.announced = self.mappings.slice()
+}
+
+/**
+ * As much as the other side has room for, or why there is none. C looks only when there is no room whether the connection is
+ * still there.
+ */
+export const send = (self: RSocketState, bytes: Uint8Array): number | Errno.ErrnoName => {
+  announce(self)
+  let sent = 0
+  for (let most = firstMessage; sent < bytes.length; most = Math.min(2 * most, largestMessage)) {
+    const room = roomOf(self)
+    if (room.bytes <= 0 || room.messages <= 0) {
+      if (sent > 0) break
+      return self.canWrite ? "EAGAIN" : "ECONNRESET"
+    }
+    const message = bytes.slice(sent, sent + Math.min(most, room.bytes))
+    if (self.step === "connected") self.peer?.arrived.push(message)
+    sent += message.length
+  }
+  if (sent > 0) tell(self.peer)
+  return sent
+}
+
+/** As much as has come, 0 at the end. */
+export const receive = (self: RSocketState, into: Uint8Array): number | Errno.ErrnoName => {
+  let length = 0
+  for (let [message] = self.arrived; message !== undefined && length < into.length; [message] = self.arrived) {
+    const part = message.subarray(0, into.length - length)
+    into.set(part, length)
+    length += part.length
+    if (part.length === message.length) self.arrived.shift()
+    else self.arrived[0] = message.subarray(part.length)
+  }
+  if (length > 0) tell(self.peer)
+  return length === 0 && into.length > 0 && self.canRead ? "EAGAIN" : length
+}
+
+/** Tells the other side that nothing comes any more, or that the connection is over. */
+export const shutdown = (self: RSocketState, how: "receive" | "send" | "both"): void => {
+  if (self.step !== "connected") return
+  if (how !== "send") self.canRead = false
+  if (how !== "receive") self.canWrite = false
+  tell(self)
+  if (self.canWrite) return
+  const { peer } = self
+  if (!self.canRead) {
+    end(self, "disconnected")
+    if (peer !== undefined) end(peer, "disconnected")
+  } else if (peer?.canWrite) {
+    peer.canRead = false
+    tell(peer)
+  } else {
+    if (peer !== undefined) end(peer, "disconnected")
+  }
+}
+
+const findMapping = (self: RSocketState, offset: bigint): MappingState | undefined =>
+  self.peer?.announced.find((mapping) =>
+    mapping !== undefined && offset >= mapping.offset && offset < mapping.offset + BigInt(mapping.length)
+  )
+
+/** Writes to memory that the other side has mapped; 0 when it has mapped nothing there. */
+export const writeMapped = (self: RSocketState, bytes: Uint8Array, offset: bigint): number | Errno.ErrnoName => {
+  announce(self)
+  const mapping = findMapping(self, offset)
+  if (mapping === undefined) return 0
+  const at = Number(offset - mapping.offset)
+  if (at + bytes.length > mapping.length) {
+    throw new FabricMisuse({
+      call: "riowrite",
+      problem: "would not come to its end: the bytes go over that of the memory"
+    })
+  }
+  const room = roomOf(self)
+  if (room.bytes <= 0 || room.messages <= 0) return self.canWrite ? "EAGAIN" : "ECONNRESET"
+  if (self.step !== "connected") return bytes.length
+  // The device of the other side refuses, and the connection breaks.
+  if (mapping.isMapped) mapping.bytes.set(bytes, at)
+  else end(self, "broken", "EIO")
+  return bytes.length
+}
