@@ -18,7 +18,7 @@ import * as DeviceContext from "./DeviceContext.ts"
 import type * as ExtendedCompletion from "./ExtendedCompletion.ts"
 import * as Completions from "./internal/completions.ts"
 import { withDataPath } from "./internal/dataPath.ts"
-import { orRefused, refused } from "./internal/refused.ts"
+import { refused } from "./internal/refused.ts"
 import type * as Completion from "./operations/Completion.ts"
 import type * as ParentDomain from "./ParentDomain.ts"
 import type * as ResourceDomain from "./ResourceDomain.ts"
@@ -284,11 +284,12 @@ export const poll = (
   self: CompletionQueue,
   max: number = 16
 ): Effect.Effect<ReadonlyArray<WorkCompletion.WorkCompletion>, VerbsError> =>
-  withDataPath(self.context, (dataPath) => {
-    ensureMax(max)
-    const { completions, error } = Completions.poll(self, dataPath, max)
-    return error === undefined ? Effect.succeed(completions) : Effect.fail(error)
-  })
+  isMax(max)
+    ? withDataPath(self.context, (dataPath) => {
+      const { completions, error } = Completions.poll(self, dataPath, max)
+      return error === undefined ? Effect.succeed(completions) : Effect.fail(error)
+    })
+    : Effect.fail(notMax(max))
 
 /**
  * Waits until there are completions, and takes at most `max`. It waits as the fiber's `WaitStrategy` says, and can be
@@ -303,14 +304,13 @@ export const next = (
   self: CompletionQueue,
   max: number = 16
 ): Effect.Effect<Array.NonEmptyReadonlyArray<WorkCompletion.WorkCompletion>, VerbsError> =>
-  orRefused(() => {
-    ensureMax(max)
-    return Completions.until(self, (dataPath) => {
+  isMax(max)
+    ? Completions.until(self, (dataPath) => {
       const { completions, error } = Completions.poll(self, dataPath, max)
       if (error !== undefined) return Effect.fail(error)
       return Array.isReadonlyArrayNonEmpty(completions) ? Effect.succeed(completions) : undefined
     })
-  })
+    : Effect.fail(notMax(max))
 
 /**
  * All completions from now on that nobody awaits. Nothing is taken that is not asked for: at most `max` at once are read
@@ -339,10 +339,10 @@ export const stream = (
 // internal
 // -----------------------------------------------------------------------------
 
-const ensureMax = (max: number): void => {
-  if (Number.isInteger(max) && max >= 1 && max <= mostAtOnce) return
-  throw refused("ibv_poll_cq", "EINVAL", `max must be an integer of 1 to ${mostAtOnce}`, { max })
-}
+const isMax = (max: number): boolean => Number.isInteger(max) && max >= 1 && max <= mostAtOnce
+
+const notMax = (max: number): VerbsError =>
+  refused("ibv_poll_cq", "EINVAL", `max must be an integer of 1 to ${mostAtOnce}`, { max })
 
 // A batch that takes some milliseconds: the thread has other things to do.
 const mostAtOnce = 0x1_0000

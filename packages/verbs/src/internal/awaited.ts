@@ -41,7 +41,7 @@ export const send = (self: QueuePair.QueuePair, request: WorkRequest.SendRequest
     ensure: () => Work.ensureSending("ibv_post_send", self),
     wrId: request.wrId ?? 0n,
     hasGrace: true,
-    post: (dataPath, whom) => Posting.send(self, dataPath, [signaled], () => whom)
+    post: (dataPath, awaited) => Posting.send(self, dataPath, [signaled], awaited)
   })
 }
 
@@ -55,7 +55,7 @@ export const receive = (self: QueuePair.QueuePair, request: WorkRequest.ReceiveR
     ensure: () => Work.ensureReceiving("ibv_post_recv", self),
     wrId: request.wrId ?? 0n,
     hasGrace: false,
-    post: (dataPath, whom) => Posting.receive(self, dataPath, [request], () => whom)
+    post: (dataPath, awaited) => Posting.receive(self, dataPath, [request], awaited)
   })
 
 // -----------------------------------------------------------------------------
@@ -72,7 +72,7 @@ interface Request {
   readonly wrId: bigint
   /** Whether it can be expected to complete soon. */
   readonly hasGrace: boolean
-  readonly post: (dataPath: DataPath.DataPath, whom: RequestQueue.Awaited) => VerbsError | undefined
+  readonly post: (dataPath: DataPath.DataPath, awaited: RequestQueue.Awaited) => VerbsError | undefined
 }
 
 /** A request under way, and how it ended. */

@@ -52,7 +52,7 @@ export const poll = (
   }
   for (;;) {
     const polled = dataPath.pollCq(cq, max)
-    if (polled.error !== undefined) return polled
+    if (polled.error !== undefined || polled.completions.length === 0) return polled
     const deliveries = makeDeliveries()
     const completions = forPoller(polled.completions, deliveries)
     deliver(deliveries)
@@ -79,22 +79,24 @@ export const shift = ({ taken }: Completions): ExtendedCompletion.ExtendedComple
 
 /** Handing completions over to those who await them: their fibers may go on at once, so it comes after all else. */
 export interface Deliveries {
-  readonly awaited: Array<() => void>
-  readonly queues: Set<RequestQueue.RequestQueue>
+  awaited: Array<() => void> | undefined
+  queues: Set<RequestQueue.RequestQueue> | undefined
 }
 
-export const makeDeliveries = (): Deliveries => ({ awaited: [], queues: new Set() })
+// Mostly there are none.
+export const makeDeliveries = (): Deliveries => ({ awaited: undefined, queues: undefined })
 
 export const deliver = (deliveries: Deliveries): void => {
+  const { awaited, queues } = deliveries
+  if (awaited === undefined && queues === undefined) return
   if (nested === mostNested) {
     setImmediate(() => deliver(deliveries))
     return
   }
   nested++
-  const { awaited, queues } = deliveries
   // First, lest those who go on now take the places of those who wait for them.
-  for (const queue of queues) if (queue.waiting.size > 0) RequestQueue.tellWaiting(queue)
-  for (const tell of awaited) tell()
+  if (queues !== undefined) { for (const queue of queues) if (queue.waiting.size > 0) RequestQueue.tellWaiting(queue) }
+  if (awaited !== undefined) { for (const tell of awaited) tell() }
   nested--
 }
 
@@ -110,27 +112,21 @@ export const until = <A>(
   self: CompletionQueue.CompletionQueue,
   look: Look<A>
 ): Effect.Effect<A, VerbsError> =>
-  withDataPath(self.context, (dataPath) =>
-    look(dataPath) ??
-      Effect.withFiber((fiber) => {
-        const strategy = fiber.getRef(WaitStrategy.WaitStrategy)
-        switch (strategy._tag) {
-          case "spin":
-            return spin(
-              self,
-              dataPath,
-              look,
-              Duration.toMillis(Duration.fromInputUnsafe(strategy.slice)),
-              performance.now()
-            )
-          case "turn":
-            return turn(self, dataPath, look, performance.now())
-          case "channel":
-            return self.channel === undefined
-              ? turn(self, dataPath, look, performance.now())
-              : sleep(self, self.channel, dataPath, look)
-        }
-      }))
+  withDataPath(self.context, (dataPath, fiber) => {
+    const found = look(dataPath)
+    if (found !== undefined) return found
+    const strategy = fiber.getRef(WaitStrategy.WaitStrategy)
+    switch (strategy._tag) {
+      case "spin":
+        return spin(self, dataPath, look, millisOf(strategy.slice), undefined)
+      case "turn":
+        return turn(self, dataPath, look, performance.now())
+      case "channel":
+        return self.channel === undefined
+          ? turn(self, dataPath, look, performance.now())
+          : sleep(self, self.channel, dataPath, look)
+    }
+  })
 
 /** Sees to it that somebody polls the queue as long as anybody needs it. */
 export const drive = (self: CompletionQueue.CompletionQueue): Effect.Effect<void> =>
@@ -253,7 +249,7 @@ const receiverOf = (
   const ended = RequestQueue.end(completion.wrId)
   if (ended === undefined) return RequestQueue.isForeign(completion.wrId) ? foreign : undefined
   const { queue, underWay } = ended
-  if (queue.waiting.size > 0) deliveries.queues.add(queue)
+  if (queue.waiting.size > 0) (deliveries.queues ??= new Set()).add(queue)
   // The poll made it for us alone.
   const own: Mutable<typeof completion> = completion
   if (typeof underWay === "bigint") {
@@ -261,7 +257,9 @@ const receiverOf = (
     return queue
   }
   own.wrId = underWay.wrId
-  deliveries.awaited.push(() => underWay.ended(plain(completion)))
+  const tell = () => underWay.ended(plain(completion))
+  if (deliveries.awaited === undefined) deliveries.awaited = [tell]
+  else deliveries.awaited.push(tell)
   return undefined
 }
 
@@ -311,25 +309,42 @@ const turn = <A>(
     () => look(dataPath) ?? afterAsking(self, asked, (asked) => turn(self, dataPath, look, asked))
   )
 
+/** Mostly that of the wait before: to read a duration costs as much as many polls. */
+let lastSlice: { readonly input: Duration.Input; readonly millis: number } = { input: 0, millis: 0 }
+
+const millisOf = (input: Duration.Input): number => {
+  if (lastSlice.input !== input) {
+    lastSlice = { input, millis: Duration.toMillis(Duration.fromInputUnsafe(input)) }
+  }
+  return lastSlice.millis
+}
+
 /** All in one step until something is found, or the slice is over. */
 const spin = <A>(
   self: CompletionQueue.CompletionQueue,
   dataPath: DataPath.DataPath,
   look: Look<A>,
   millis: number,
-  asked: number
+  asked: number | undefined
 ): Effect.Effect<A, VerbsError> => {
-  const end = performance.now() + millis
+  let polls = 64
+  let start: number | undefined
+  let now = 0
   do {
-    // To ask for the time costs as much as a poll, and far more where the clock is a device.
-    for (let polls = 0; polls < 16; polls++) {
+    // To ask for the time costs as much as a poll, and far more where the clock is a device: first it is not asked for,
+    // and then ever less often, as long as a slice has many of these rounds.
+    for (let left = polls; left > 0; left--) {
       const found = look(dataPath)
       if (found !== undefined) return found
     }
-  } while (performance.now() < end)
+    const before = now
+    now = performance.now()
+    if (start === undefined) start = now
+    else if (now - before < millis / 16) polls *= 2
+  } while (now < start + millis)
   return Effect.flatMap(
     Effect.yieldNow,
-    () => afterAsking(self, asked, (asked) => spin(self, dataPath, look, millis, asked))
+    () => afterAsking(self, asked ?? start, (asked) => spin(self, dataPath, look, millis, asked))
   )
 }
 
