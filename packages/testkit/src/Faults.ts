@@ -140,8 +140,10 @@ export const start = (faults: ReadonlyArray<Fault>): Effect.Effect<Injection["Se
       synchronous: (call, args, run, failed) => {
         const fault = observe(call, args)
         if (fault === undefined) return run()
-        if (fault.when === "after") run()
-        return failed(error(call, fault.reason))
+        const failure = error(call, fault.reason)
+        if (fault.when !== "after") return failed(failure)
+        const done = run()
+        return { ...done, error: done.error ?? failure }
       },
       infallible: (call, args, run) =>
         Effect.suspend(() => {
