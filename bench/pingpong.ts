@@ -71,7 +71,10 @@ const compare = Effect.gen(function*() {
       ["objects", "QueuePair.postSend and CompletionQueue.next"]
     ] as const
   ) {
-    rows.push([name, yield* byUs(way)])
+    const ours = yield* byUs(way)
+    // At once: what comes later may fail.
+    yield* Console.log(`${name}: ${ours.join(" ")} µs`)
+    rows.push([name, ours])
     times.push(...yield* byC)
   }
   const c = median(times)
@@ -83,7 +86,6 @@ const compare = Effect.gen(function*() {
   for (const [name, times] of rows) {
     const warm = median(times.slice(warmUps))
     yield* Console.log(`  ${(warm / c).toFixed(2)} times, ${warm} µs: ${name}; the first run ${times[0]} µs`)
-    yield* Console.log(`    ${times.join(" ")}`)
   }
 })
 

@@ -179,11 +179,19 @@ const bySeam = ({ queue, queuePair, region }: Side): Effect.Effect<Rally> =>
     const sgList = [{ addr: region.address, length: size, lkey: region.lkey }]
     const sends = [{ wrId: sendId, opcode: "send", flags: ["signaled"], sgList }] as const
     return byFunctions({
-      send: () => postSend(qp, sends),
-      receive: (count) => postRecv(qp, Array.from({ length: count }, () => ({ wrId: receiveId, sgList }))),
-      poll: () => pollCq(cq, 2).completions
+      send: () => done(postSend(qp, sends)),
+      receive: (count) => done(postRecv(qp, Array.from({ length: count }, () => ({ wrId: receiveId, sgList })))),
+      poll: () => {
+        const polled = pollCq(cq, 2)
+        done(polled)
+        return polled.completions
+      }
     })
   })
+
+const done = ({ error }: { readonly error: VerbsError.VerbsError | undefined }): void => {
+  if (error !== undefined) throw error
+}
 
 /** By hand, without this library. */
 const byHand = ({ queue, queuePair, region }: Side): Rally => {
