@@ -147,15 +147,22 @@ const main = Effect.gen(function*() {
       const all = Effect.all(each(() => awaitedSend), { concurrency: "unbounded" })
       for (let left = count; left > 0; left -= batch) yield* all
     }))
-  const later = (row: typeof one): typeof one => (count) =>
-    Effect.ensuring(Effect.andThen(Effect.sync(() => delay(4)), row(count)), Effect.sync(() => delay(0)))
-  const awaited = yield* Measure.medians({ one, sixteen, oneLater: later(one), sixteenLater: later(sixteen) }, 4_000)
+  const after = (polls: number, row: typeof one): typeof one => (count) =>
+    Effect.ensuring(Effect.andThen(Effect.sync(() => delay(polls)), row(count)), Effect.sync(() => delay(0)))
+  const awaited = yield* Measure.medians({
+    one,
+    sixteen,
+    oneLater: after(4, one),
+    sixteenLater: after(4, sixteen),
+    oneLate: after(100, one)
+  }, 4_000)
   yield* Console.log("awaited, while spinning; times QueuePair.postSend and CompletionQueue.poll")
   yield* print(batches.poll, [
     [awaited.one, "QueuePair.send, done at once"],
     [awaited.sixteen, "16 of them at a time, each a fiber"],
     [awaited.oneLater, "QueuePair.send, done after four polls"],
-    [awaited.sixteenLater, "16 of them at a time, done after four polls"]
+    [awaited.sixteenLater, "16 of them at a time, done after four polls"],
+    [awaited.oneLate, "QueuePair.send, done after a hundred polls"]
   ])
 
   const pyverbs = spawnSync(python, [fileURLToPath(new URL("./withPyverbs.py", import.meta.url)), "null0"], {

@@ -3,25 +3,16 @@
  * in batches of 16 of 64 bytes each. The bytes are really copied.
  */
 import { Fabric } from "@effect-rdma/testkit"
-import { CompletionQueue, DeviceContext, MemoryRegion, ProtectionDomain, QueuePair } from "@effect-rdma/verbs"
+import { CompletionQueue, QueuePair } from "@effect-rdma/verbs"
 import type { QueuePairEndpoint, WorkRequest } from "@effect-rdma/verbs"
 import { Console, Effect } from "effect"
 import * as Measure from "./measure.ts"
+import * as Side from "./side.ts"
 
 const batch = 16
 
-const side = Effect.gen(function*() {
-  const context = yield* DeviceContext.openByName("rxe0")
-  const domain = yield* ProtectionDomain.alloc(context)
-  const queue = yield* CompletionQueue.make(context, { cqe: 256 })
-  const queuePair = yield* QueuePair.make(domain, {
-    qpType: "rc",
-    sendCq: queue,
-    recvCq: queue,
-    cap: { maxSendWr: 128, maxRecvWr: 128 }
-  })
-  const region = yield* MemoryRegion.alloc(domain, { length: 4096, access: ["localWrite"] })
-  const local = yield* QueuePair.endpoint(queuePair)
+const player = Effect.gen(function*() {
+  const { local, queue, queuePair, region } = yield* Side.make("rxe0")
   const pieceOf = (at: number) => [{ region, offset: at * 64, length: 64 }]
   const sends = Array.from({ length: batch }, (_, at): WorkRequest.SendRequest => ({
     opcode: "send",
@@ -43,8 +34,8 @@ const side = Effect.gen(function*() {
 })
 
 const main = Effect.gen(function*() {
-  const a = yield* Effect.provide(side, Fabric.host("host-a"))
-  const b = yield* Effect.provide(side, Fabric.host("host-b"))
+  const a = yield* Effect.provide(player, Fabric.host("host-a"))
+  const b = yield* Effect.provide(player, Fabric.host("host-b"))
   yield* a.connect(b.local)
   yield* b.connect(a.local)
   const { messages } = yield* Measure.medians({

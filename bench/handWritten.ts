@@ -3,7 +3,9 @@
  * `DataView`, and the two functions of the device context called through koffi (what `Library.fromAddress` gives is
  * koffi's function itself). Nothing is checked, and the offsets are those of x64 and arm64.
  */
-import { Library, NativeMemory } from "@effect-rdma/core"
+// The barrel takes long to load in the guest.
+import * as Library from "@effect-rdma/core/Library"
+import * as NativeMemory from "@effect-rdma/core/NativeMemory"
 
 export interface Send {
   readonly wrId: bigint
@@ -13,6 +15,8 @@ export interface Send {
   readonly length: number
   readonly lkey: number
 }
+
+export type Receive = Pick<Send, "wrId" | "addr" | "length" | "lkey">
 
 export interface Completion {
   readonly wrId: bigint
@@ -32,6 +36,7 @@ export interface Completion {
 }
 
 const wrSize = 128
+const recvWrSize = 32
 const sgeSize = 16
 const wcSize = 48
 const most = 16
@@ -43,6 +48,7 @@ const word = (address: bigint, offset: number): bigint =>
 export const make = (qp: bigint, cq: bigint) => {
   const context = word(qp, 0)
   const postSend = Library.fromAddress(word(context, 8 + 25 * 8), ["pointer", "pointer", "buffer"], "int")
+  const postRecv = Library.fromAddress(word(context, 8 + 26 * 8), ["pointer", "pointer", "buffer"], "int")
   const pollCq = Library.fromAddress(word(context, 8 + 11 * 8), ["pointer", "int", "pointer"], "int")
   const memory = NativeMemory.map(most * (wrSize + sgeSize + wcSize))
   const view = new DataView(memory.bytes.buffer)
@@ -74,6 +80,26 @@ export const make = (qp: bigint, cq: bigint) => {
     if (result !== 0) throw new Error(`ibv_post_send: ${result}`)
   }
 
+  /** So many alike. */
+  const receive = (of: Receive, count: number): void => {
+    const chain = NativeMemory.map(count * recvWrSize + sgeSize)
+    const view = new DataView(chain.bytes.buffer)
+    const list = chain.address + BigInt(count * recvWrSize)
+    for (let index = 0; index < count; index++) {
+      const wr = index * recvWrSize
+      view.setBigUint64(wr, of.wrId, true)
+      view.setBigUint64(wr + 8, index + 1 === count ? 0n : chain.address + BigInt(wr + recvWrSize), true)
+      view.setBigUint64(wr + 16, list, true)
+      view.setInt32(wr + 24, 1, true)
+    }
+    view.setBigUint64(count * recvWrSize, of.addr, true)
+    view.setUint32(count * recvWrSize + 8, of.length, true)
+    view.setUint32(count * recvWrSize + 12, of.lkey, true)
+    const result = postRecv(qp, chain.address, bad)
+    chain.unmap()
+    if (result !== 0) throw new Error(`ibv_post_recv: ${result}`)
+  }
+
   const poll = (max: number): ReadonlyArray<Completion> => {
     const count = pollCq(cq, max, wcsAddress)
     if (count < 0) throw new Error(`ibv_poll_cq: ${count}`)
@@ -100,5 +126,5 @@ export const make = (qp: bigint, cq: bigint) => {
     return completions
   }
 
-  return { post, poll }
+  return { post, receive, poll }
 }

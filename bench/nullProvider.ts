@@ -3,13 +3,14 @@
  * itself.
  */
 import { Library } from "@effect-rdma/core"
-import { CompletionQueue, DeviceContext, MemoryRegion, ProtectionDomain, QueuePair, Verbs } from "@effect-rdma/verbs"
+import { QueuePair, Verbs } from "@effect-rdma/verbs"
 import { Context, Effect, Layer, Schema } from "effect"
 import { execFileSync } from "node:child_process"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
+import * as Side from "./side.ts"
 
 /** The C compiler or the headers are not here. */
 export class CannotCompile extends Schema.TaggedError<CannotCompile>()("CannotCompile", { reason: Schema.String }) {
@@ -55,19 +56,9 @@ export const layer = Layer.unwrap(Effect.map(NullProvider, ({ path }) => Verbs.V
   Layer.provideMerge(NullProvider.layer)
 )
 
-/** A queue pair that sends, its queue and memory. */
+/** A side that is connected with itself. */
 export const make = Effect.gen(function*() {
-  const context = yield* DeviceContext.openByName("null0")
-  const domain = yield* ProtectionDomain.alloc(context)
-  const queue = yield* CompletionQueue.make(context, { cqe: 256 })
-  const queuePair = yield* QueuePair.make(domain, {
-    qpType: "rc",
-    sendCq: queue,
-    recvCq: queue,
-    cap: { maxSendWr: 128, maxRecvWr: 128, maxSendSge: 4 }
-  })
-  const local = yield* QueuePair.endpoint(queuePair)
-  yield* QueuePair.connect(queuePair, local, local)
-  const region = yield* MemoryRegion.alloc(domain, { length: 4096 })
-  return { context, queue, queuePair, region }
+  const side = yield* Side.make("null0")
+  yield* QueuePair.connect(side.queuePair, side.local, side.local)
+  return side
 })

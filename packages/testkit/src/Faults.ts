@@ -198,8 +198,10 @@ export const start = Effect.fnUntraced(function*(faults: ReadonlyArray<Fault>): 
     synchronous: (call, args, run, failed) => {
       const fault = observe(call, args, place)
       if (fault === undefined) return run()
-      if (fault.when === "after") run()
-      return failed(error(call, fault.reason))
+      const failure = error(call, fault.reason)
+      if (fault.when !== "after") return failed(failure)
+      const done = run()
+      return { ...done, error: done.error ?? failure }
     },
     infallible: (call, args, run) =>
       Effect.suspend(() => {

@@ -112,7 +112,7 @@ describe("batches of the fabric", () => {
       yield* refuses(self, () => Effect.void, "ibv_wr_start", /synchronous/)
     })))
 
-  it.effect("a batch inside of a batch of the same queue pair is EBUSY, and of another one it is posted", () =>
+  it.effect("a batch or a reset inside of a batch of the same queue pair is EBUSY, and a batch of another one it is posted", () =>
     run(Effect.gen(function*() {
       const { domain, self } = yield* setup()
       const other = yield* setup()
@@ -120,11 +120,15 @@ describe("batches of the fabric", () => {
       const window = yield* MemoryWindow.alloc(domain, 1)
       let inner: Exit.Exit<void, VerbsError.VerbsError> | undefined
       let bound: Exit.Exit<void, unknown> | undefined
+      let reset: Exit.Exit<void, unknown> | undefined
       yield* SendBatch.post(self, () => {
         bound = Effect.runSyncExit(MemoryWindow.bind(window, self, { region, wrId: 1n, access: ["remoteRead"] }))
         inner = Effect.runSyncExit(SendBatch.post(self, () => assert.fail("the builder ran")))
+        reset = Effect.runSyncExit(QueuePair.toReset(self))
         Effect.runSync(SendBatch.post(other.self, () => {}))
       })
+      assert(reset !== undefined && Exit.isFailure(reset))
+      assert.match(Cause.pretty(reset.cause), /ibv_modify_qp.*EBUSY/)
       assert(inner !== undefined)
       assertReason(yield* Effect.flip(inner), "ibv_wr_start", "EBUSY")
       assert(bound !== undefined && Exit.isFailure(bound))
@@ -146,6 +150,27 @@ describe("batches of the fabric", () => {
       const dead = yield* Effect.scoped(MemoryWindow.alloc(domain, 2))
       const exit = yield* Effect.exit(SendBatch.post(self, (batch) => batch.bindMw(request, dead, 1, bind)))
       assert.match(String(exit), /used after it was released/)
+    })))
+
+  it.effect("handles of another kind are EINVAL", () =>
+    run(Effect.gen(function*() {
+      const { domain, self } = yield* setup()
+      const datagrams = yield* setupOf("ud")
+      const mr = yield* MemoryRegion.alloc(domain, { length: 64, access: ["localWrite", "mwBind"] })
+      const window = yield* MemoryWindow.alloc(domain, 2)
+      const bind = { addr: mr.address, length: 1n, access: ["remoteRead"] } as const
+      // As code without types can call it.
+      const binds = (window: unknown, mr: unknown) => (batch: SendBatch.Builder) =>
+        void Reflect.apply(batch.bindMw, undefined, [request, window, 1, { ...bind, mr }])
+      yield* refuses(self, binds(mr, mr), "ibv_wr_bind_mw", /kind MemoryWindow/)
+      yield* refuses(self, binds(window, window), "ibv_wr_bind_mw", /kind MemoryRegion/)
+      yield* refuses(
+        datagrams.self,
+        sent((batch) => Reflect.apply(batch.setUdAddr, undefined, [datagrams.domain, 1, 1])),
+        "ibv_wr_set_ud_addr",
+        /kind AddressHandle/
+      )
+      yield* SendBatch.post(self, binds(window, mr))
     })))
 
   it.effect("calls out of order are EINVAL, and say what is wrong", () =>

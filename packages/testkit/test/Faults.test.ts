@@ -11,8 +11,10 @@ import * as UmadCa from "@effect-rdma/umad/UmadCa"
 import * as UmadLibrary from "@effect-rdma/umad/UmadLibrary"
 import * as UmadPort from "@effect-rdma/umad/UmadPort"
 import * as AddressHandle from "@effect-rdma/verbs/AddressHandle"
+import * as CompletionQueue from "@effect-rdma/verbs/CompletionQueue"
 import * as DeviceContext from "@effect-rdma/verbs/DeviceContext"
 import * as ProtectionDomain from "@effect-rdma/verbs/ProtectionDomain"
+import * as QueuePair from "@effect-rdma/verbs/QueuePair"
 import * as ResourceDomain from "@effect-rdma/verbs/ResourceDomain"
 import { Verbs } from "@effect-rdma/verbs/Verbs"
 import { VerbsError } from "@effect-rdma/verbs/VerbsError"
@@ -116,6 +118,35 @@ describe("Faults", () => {
       assert.match(Cause.pretty(exit.cause), /ibv_destroy_ah did not release AddressHandle/)
       assert.deepStrictEqual(yield* objects, [])
     }).pipe(Effect.provide(Fabric.layer)))
+
+  it.effect("after a post, the request is under way all the same, and completes", () =>
+    Effect.gen(function*() {
+      const context = yield* DeviceContext.openByName("rxe0")
+      const domain = yield* ProtectionDomain.alloc(context)
+      const queue = yield* CompletionQueue.make(context, { cqe: 8 })
+      const cap = { maxSendWr: 2, maxRecvWr: 2 }
+      const queuePair = yield* QueuePair.make(domain, { qpType: "rc", sendCq: queue, recvCq: queue, cap })
+      const local = yield* QueuePair.endpoint(queuePair)
+      yield* QueuePair.connect(queuePair, local, local)
+      yield* QueuePair.postRecv(queuePair, [{ wrId: 1n, sgList: [] }, { wrId: 2n, sgList: [] }])
+      const sends = [3n, 4n].map((wrId) =>
+        QueuePair.postSend(queuePair, [{ opcode: "send", wrId, flags: ["signaled"] }])
+      )
+      yield* assertRefused(sends[0]!, "ibv_post_send", "EIO")
+      yield* sends[1]!
+      yield* assertRefused(sends[1]!, "ibv_post_send", "ENOMEM")
+      const completions = yield* CompletionQueue.poll(queue, 8)
+      assert.deepStrictEqual(completions.map(({ status, wrId }) => `${wrId} ${status}`).toSorted(), [
+        "1 success",
+        "2 success",
+        "3 success",
+        "4 success"
+      ])
+    }).pipe(
+      Effect.scoped,
+      Faults.inject([{ call: "ibv_post_send", nth: 1, errno: "EIO", when: "after" }]),
+      Effect.provide(Fabric.layer)
+    ))
 
   it.effect("after a call that failed by itself, its own error stays", () =>
     Effect.gen(function*() {

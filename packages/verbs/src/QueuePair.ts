@@ -309,7 +309,8 @@ export const toRts = <Type extends QueuePairType.QueuePairType>(
 export const toErr = (self: QueuePair): Effect.Effect<void, VerbsError> => Path.modify(self, { qpState: "err" })
 
 /**
- * From any state back to RESET: requests under way are dropped without a completion. Fails as {@link modify}.
+ * From any state back to RESET: requests under way are dropped without a completion. Fails as {@link modify}, and with `EBUSY`
+ * inside of the `build` of a `SendBatch` of the same queue pair.
  *
  * @category combinators
  * @since 0.1.0

@@ -94,14 +94,15 @@ const sending = {
 const requester = {
   ...sending,
   timeout: or(fields.timeout, 14),
-  retryCnt: or(fields.retryCnt, 7),
+  retryCnt: or(fields.retryCnt, 6),
   rnrRetry: or(fields.rnrRetry, 7),
   maxRdAtomic: or(fields.maxRdAtomic, 1)
 }
 
 /**
- * RTR to RTS. An unanswered packet is sent again after 67 ms (14) up to 7 times (Soft-RoCE takes 7 for ever: 6 ends), a
- * receiver that is not ready is waited for without end (7), and one read or atomic is under way at a time, unless asked for otherwise.
+ * RTR to RTS. An unanswered packet is sent again after 67 ms (14) up to 6 times, since Soft-RoCE takes 7 for ever; a
+ * receiver that is not ready is waited for without end (7), and one read or atomic is under way at a time, unless asked
+ * for otherwise.
  *
  * @category schemas
  * @since 0.1.0

@@ -146,7 +146,7 @@ export const modify = (
       Effect.uninterruptible(Effect.map(
         Resource.use(self, (pointer) => self.context.verbs.modifySrq(pointer, attributes)),
         () => {
-          if (attributes.maxWr !== undefined) self.receives.capacity = attributes.maxWr
+          if (attributes.maxWr !== undefined) RequestQueue.resize(self.receives, attributes.maxWr)
         }
       ))
   )

@@ -9,8 +9,8 @@ import type * as Duration from "effect/Duration"
 /**
  * The ways to wait, from the quickest to the thriftiest:
  *
- * - `spin` polls again and again for `slice`, and lets the event loop have a turn in between: it costs a whole core, and no
- *   other fiber runs during a slice;
+ * - `spin` polls again and again for `slice`, at least 64 times, and lets the event loop have a turn in between: it costs a
+ *   whole core, and no other fiber runs during a slice;
  * - `turn` polls once in each turn of the event loop: a core as well, but everything else runs;
  * - `channel` sleeps until the completion channel tells of one. Where the queue has no channel it is `turn`.
  *
@@ -23,7 +23,8 @@ export type WaitStrategy =
   | { readonly _tag: "channel" }
 
 /**
- * The strategy of the fiber, `channel` unless it says otherwise.
+ * The strategy of the fiber, `channel` unless it says otherwise. Those who await requests of one completion queue share one
+ * who polls for them: it waits in the way of the one who needed it first, until none of them is left.
  *
  * ```ts
  * import { CompletionQueue, WaitStrategy } from "@effect-rdma/verbs"

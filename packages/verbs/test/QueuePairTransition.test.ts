@@ -188,7 +188,7 @@ describe("QueuePairAttributes", () => {
     assert.deepStrictEqual<object>(Schema.decodeSync(QueuePairSteps.rts.rc)({ sqPsn: 1 }), {
       sqPsn: 1,
       timeout: 14,
-      retryCnt: 7,
+      retryCnt: 6,
       rnrRetry: 7,
       maxRdAtomic: 1
     })

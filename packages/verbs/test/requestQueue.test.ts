@@ -26,6 +26,17 @@ describe("a queue of requests", () => {
         assert.isFalse(RequestQueue.hasRoom(queue, 1))
       })
 
+      it("has no more places than numbers, also when it is resized", () => {
+        const most = 2 ** 24
+        const queue = RequestQueue.make(most + 1, isOrdered)
+        const ofMost = [RequestQueue.hasRoom(queue, most), RequestQueue.hasRoom(queue, most + 1)]
+        assert.deepStrictEqual(ofMost, [true, false])
+        RequestQueue.resize(queue, 2)
+        assert.deepStrictEqual([RequestQueue.hasRoom(queue, 2), RequestQueue.hasRoom(queue, 3)], [true, false])
+        RequestQueue.resize(queue, most + 1)
+        assert.deepStrictEqual([RequestQueue.hasRoom(queue, most), RequestQueue.hasRoom(queue, most + 1)], ofMost)
+      })
+
       it("brings back what each request was given, time and again", () => {
         const queue = RequestQueue.make(3, isOrdered)
         for (let round = 0n; round < 10n; round++) {

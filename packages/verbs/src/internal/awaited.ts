@@ -41,7 +41,7 @@ export const send = (self: QueuePair.QueuePair, request: WorkRequest.SendRequest
     ensure: () => Work.ensureSending("ibv_post_send", self),
     wrId: request.wrId ?? 0n,
     hasGrace: true,
-    post: (dataPath, whom) => Posting.send(self, dataPath, [signaled], () => whom)
+    post: (dataPath, awaited) => Posting.send(self, dataPath, [signaled], awaited)
   })
 }
 
@@ -55,7 +55,7 @@ export const receive = (self: QueuePair.QueuePair, request: WorkRequest.ReceiveR
     ensure: () => Work.ensureReceiving("ibv_post_recv", self),
     wrId: request.wrId ?? 0n,
     hasGrace: false,
-    post: (dataPath, whom) => Posting.receive(self, dataPath, [request], () => whom)
+    post: (dataPath, awaited) => Posting.receive(self, dataPath, [request], awaited)
   })
 
 // -----------------------------------------------------------------------------
@@ -72,7 +72,7 @@ interface Request {
   readonly wrId: bigint
   /** Whether it can be expected to complete soon. */
   readonly hasGrace: boolean
-  readonly post: (dataPath: DataPath.DataPath, whom: RequestQueue.Awaited) => VerbsError | undefined
+  readonly post: (dataPath: DataPath.DataPath, awaited: RequestQueue.Awaited) => VerbsError | undefined
 }
 
 /** A request under way, and how it ended. */
@@ -88,7 +88,7 @@ const whenPosted = (self: QueuePair.QueuePair, request: Request): Outcome =>
   Effect.uninterruptibleMask((restore) => {
     const { name, queue } = request
     const post = (isPromised: boolean): Outcome =>
-      withDataPath(self.context, (dataPath) => {
+      withDataPath(self.context, (dataPath, fiber) => {
         if (isPromised) queue.promised--
         const held: Array<() => void> = []
         const giveBack = () => held.splice(0).forEach((give) => give())
@@ -142,9 +142,14 @@ const whenPosted = (self: QueuePair.QueuePair, request: Request): Outcome =>
               )
           })
           if (refusal !== undefined) throw refusal
-          // On quick devices it has ended by now.
-          const error = Completions.sweep(completionQueue, dataPath)
-          if (pending.outcome !== undefined) return pending.outcome
+          // On quick devices it has ended by now. Who spins, and is the only one, gives it as long as another fiber costs.
+          const isSpinning = fiber.getRef(WaitStrategy.WaitStrategy)._tag === "spin" &&
+            completionQueue.completions.needing.size === 0
+          let error: VerbsError | undefined
+          for (let polls = isSpinning ? 64 : 1; polls > 0 && error === undefined; polls--) {
+            error = Completions.sweep(completionQueue, dataPath)
+            if (pending.outcome !== undefined) return pending.outcome
+          }
           completionQueue.completions.needing.add(failed)
           if (error !== undefined) failed(error)
           return Effect.andThen(Completions.drive(completionQueue), untilEnded(self, pending, restore))

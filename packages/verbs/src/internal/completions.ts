@@ -6,18 +6,16 @@
 import type * as Pointer from "@effect-rdma/core/Pointer"
 import * as Resource from "@effect-rdma/core/Resource"
 import * as Cause from "effect/Cause"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type * as CompletionChannel from "../CompletionChannel.ts"
 import type * as CompletionQueue from "../CompletionQueue.ts"
 import type * as ExtendedCompletion from "../ExtendedCompletion.ts"
 import type * as DataPath from "../operations/DataPath.ts"
 import type * as QueuePair from "../QueuePair.ts"
 import type { VerbsError } from "../VerbsError.ts"
-import * as WaitStrategy from "../WaitStrategy.ts"
 import type * as WorkCompletion from "../WorkCompletion.ts"
 import * as ChannelEvents from "./channelEvents.ts"
+import * as Waiting from "./completionWaiting.ts"
 import { withDataPath } from "./dataPath.ts"
 import { refused } from "./refused.ts"
 import * as RequestQueue from "./requestQueue.ts"
@@ -52,7 +50,7 @@ export const poll = (
   }
   for (;;) {
     const polled = dataPath.pollCq(cq, max)
-    if (polled.error !== undefined) return polled
+    if (polled.error !== undefined || polled.completions.length === 0) return polled
     const deliveries = makeDeliveries()
     const completions = forPoller(polled.completions, deliveries)
     deliver(deliveries)
@@ -79,22 +77,24 @@ export const shift = ({ taken }: Completions): ExtendedCompletion.ExtendedComple
 
 /** Handing completions over to those who await them: their fibers may go on at once, so it comes after all else. */
 export interface Deliveries {
-  readonly awaited: Array<() => void>
-  readonly queues: Set<RequestQueue.RequestQueue>
+  awaited: Array<() => void> | undefined
+  queues: Set<RequestQueue.RequestQueue> | undefined
 }
 
-export const makeDeliveries = (): Deliveries => ({ awaited: [], queues: new Set() })
+// Mostly there are none.
+export const makeDeliveries = (): Deliveries => ({ awaited: undefined, queues: undefined })
 
 export const deliver = (deliveries: Deliveries): void => {
+  const { awaited, queues } = deliveries
+  if (awaited === undefined && queues === undefined) return
   if (nested === mostNested) {
     setImmediate(() => deliver(deliveries))
     return
   }
   nested++
-  const { awaited, queues } = deliveries
   // First, lest those who go on now take the places of those who wait for them.
-  for (const queue of queues) if (queue.waiting.size > 0) RequestQueue.tellWaiting(queue)
-  for (const tell of awaited) tell()
+  if (queues !== undefined) { for (const queue of queues) if (queue.waiting.size > 0) RequestQueue.tellWaiting(queue) }
+  if (awaited !== undefined) { for (const tell of awaited) tell() }
   nested--
 }
 
@@ -105,40 +105,13 @@ export const deliver = (deliveries: Deliveries): void => {
 export const isForPoller = (completion: ExtendedCompletion.ExtendedCompletion, deliveries: Deliveries): boolean =>
   receiverOf(completion, deliveries) !== undefined
 
-/** Waits until `look` gives something, in the way of the fiber's strategy. */
-export const until = <A>(
-  self: CompletionQueue.CompletionQueue,
-  look: Look<A>
-): Effect.Effect<A, VerbsError> =>
-  withDataPath(self.context, (dataPath) =>
-    look(dataPath) ??
-      Effect.withFiber((fiber) => {
-        const strategy = fiber.getRef(WaitStrategy.WaitStrategy)
-        switch (strategy._tag) {
-          case "spin":
-            return spin(
-              self,
-              dataPath,
-              look,
-              Duration.toMillis(Duration.fromInputUnsafe(strategy.slice)),
-              performance.now()
-            )
-          case "turn":
-            return turn(self, dataPath, look, performance.now())
-          case "channel":
-            return self.channel === undefined
-              ? turn(self, dataPath, look, performance.now())
-              : sleep(self, self.channel, dataPath, look)
-        }
-      }))
-
 /** Sees to it that somebody polls the queue as long as anybody needs it. */
 export const drive = (self: CompletionQueue.CompletionQueue): Effect.Effect<void> =>
   Effect.suspend(() => {
     const { completions } = self
     if (completions.isDriven) return Effect.void
     completions.isDriven = true
-    const driver = until(self, (dataPath) => {
+    const driver = Waiting.until(self, (dataPath) => {
       const error = sweep(self, dataPath)
       if (error !== undefined) return Effect.fail(error)
       if (completions.needing.size > 0) return undefined
@@ -253,7 +226,7 @@ const receiverOf = (
   const ended = RequestQueue.end(completion.wrId)
   if (ended === undefined) return RequestQueue.isForeign(completion.wrId) ? foreign : undefined
   const { queue, underWay } = ended
-  if (queue.waiting.size > 0) deliveries.queues.add(queue)
+  if (queue.waiting.size > 0) (deliveries.queues ??= new Set()).add(queue)
   // The poll made it for us alone.
   const own: Mutable<typeof completion> = completion
   if (typeof underWay === "bigint") {
@@ -261,7 +234,9 @@ const receiverOf = (
     return queue
   }
   own.wrId = underWay.wrId
-  deliveries.awaited.push(() => underWay.ended(plain(completion)))
+  const tell = () => underWay.ended(plain(completion))
+  if (deliveries.awaited === undefined) deliveries.awaited = [tell]
+  else deliveries.awaited.push(tell)
   return undefined
 }
 
@@ -296,85 +271,3 @@ const plain = (
     dlidPathBits
   }
 }
-
-type Look<A> = (dataPath: DataPath.DataPath) => Effect.Effect<A, VerbsError> | undefined
-
-/** `asked` is when the device was asked last whether it is there: an empty queue does not tell that it is gone. */
-const turn = <A>(
-  self: CompletionQueue.CompletionQueue,
-  dataPath: DataPath.DataPath,
-  look: Look<A>,
-  asked: number
-): Effect.Effect<A, VerbsError> =>
-  Effect.flatMap(
-    Effect.yieldNow,
-    () => look(dataPath) ?? afterAsking(self, asked, (asked) => turn(self, dataPath, look, asked))
-  )
-
-/** All in one step until something is found, or the slice is over. */
-const spin = <A>(
-  self: CompletionQueue.CompletionQueue,
-  dataPath: DataPath.DataPath,
-  look: Look<A>,
-  millis: number,
-  asked: number
-): Effect.Effect<A, VerbsError> => {
-  const end = performance.now() + millis
-  do {
-    // To ask for the time costs as much as a poll, and far more where the clock is a device.
-    for (let polls = 0; polls < 16; polls++) {
-      const found = look(dataPath)
-      if (found !== undefined) return found
-    }
-  } while (performance.now() < end)
-  return Effect.flatMap(
-    Effect.yieldNow,
-    () => afterAsking(self, asked, (asked) => spin(self, dataPath, look, millis, asked))
-  )
-}
-
-const afterAsking = <A>(
-  self: CompletionQueue.CompletionQueue,
-  asked: number,
-  goOn: (asked: number) => Effect.Effect<A, VerbsError>
-): Effect.Effect<A, VerbsError> => {
-  const now = performance.now()
-  return now - asked < askMillis
-    ? goOn(asked)
-    : Effect.flatMap(Resource.use(self.context, self.context.verbs.queryDevice), () => goOn(now))
-}
-
-const askMillis = 100
-
-/**
- * Asks for an event, looks once more, since what came before it gives none, and sleeps. Who sleeps is known before the
- * event is asked for: anybody may read it.
- */
-const sleep = <A>(
-  self: CompletionQueue.CompletionQueue,
-  channel: CompletionChannel.CompletionChannel,
-  dataPath: DataPath.DataPath,
-  look: Look<A>
-): Effect.Effect<A, VerbsError> =>
-  Effect.suspend(() => {
-    const { sleeping } = self.completions
-    const told = { value: false }
-    const tell = () => {
-      told.value = true
-    }
-    sleeping.add(tell)
-    return Effect.andThen(
-      Resource.use(self, (cq) => self.context.verbs.reqNotifyCq(cq, false)),
-      Effect.suspend(() => {
-        const found = look(dataPath)
-        if (found !== undefined) return Effect.asSome(found)
-        return Effect.as(
-          Resource.whileLive(self, ChannelEvents.whileReading(channel, sleeping, () => told.value)),
-          Option.none<A>()
-        )
-      })
-    ).pipe(Effect.ensuring(Effect.sync(() => sleeping.delete(tell))))
-  }).pipe(Effect.flatMap(Option.match({
-    onNone: () => Effect.suspend(() => look(dataPath) ?? sleep(self, channel, dataPath, look)),
-    onSome: Effect.succeed
-  })))

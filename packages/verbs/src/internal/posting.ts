@@ -17,24 +17,23 @@ import * as RequestQueue from "./requestQueue.ts"
 import * as WindowBinding from "./windowBinding.ts"
 import * as Codec from "./workRequest.ts"
 
-/** What stands for a request while it is under way. */
-type Whom = (request: { readonly wrId: bigint }) => RequestQueue.UnderWay
-
-/** Posts sends, and gives the error of the first that was not posted. Throws what is refused: then none was. */
+/**
+ * Posts sends, and gives the error of the first that was not posted. Throws what is refused: then none was. One that is
+ * `awaited` has waited for its room.
+ */
 export const send = (
   self: QueuePair.QueuePair,
   dataPath: DataPath.DataPath,
   requests: ReadonlyArray<WorkRequest.SendRequest>,
-  whom: Whom = wrIdOf
+  awaited?: RequestQueue.Awaited
 ): VerbsError | undefined => {
   const call = "ibv_post_send"
   const qp = Resource.raw(self)
   const { work } = self
   Work.ensureSending(call, self)
-  // Who awaits a request has waited for the room.
-  if (whom === wrIdOf) Work.ensureRoom(call, work.sends, requests.length)
+  if (awaited === undefined) Work.ensureRoom(call, work.sends, requests.length)
   const native = Codec.encodeSends(self, requests)
-  const { count, error } = begun(work.sends, native, whom, work, () => dataPath.postSend(qp, native))
+  const { count, error } = begun(work.sends, native, awaited, work, dataPath.postSend, qp)
   for (let index = 0; index < count; index++) {
     const request = requests[index]!
     if (request.opcode === "bindMw") WindowBinding.bound(self, request.bind)
@@ -47,20 +46,15 @@ export const receive = (
   self: QueuePair.QueuePair,
   dataPath: DataPath.DataPath,
   requests: ReadonlyArray<WorkRequest.ReceiveRequest>,
-  whom: Whom = wrIdOf
+  awaited?: RequestQueue.Awaited
 ): VerbsError | undefined => {
   const call = "ibv_post_recv"
   const qp = Resource.raw(self)
+  const { work } = self
   Work.ensureReceiving(call, self)
-  return receiveOn(
-    call,
-    self,
-    self.work.receives,
-    self.cap.maxRecvSge,
-    requests,
-    whom,
-    (native) => dataPath.postRecv(qp, native)
-  )
+  if (awaited === undefined) Work.ensureRoom(call, work.receives, requests.length)
+  const native = Codec.encodeReceives(call, self, requests, self.cap.maxRecvSge)
+  return begun(work.receives, native, awaited, everyOne, dataPath.postRecv, qp).error
 }
 
 /** As {@link receive}, for those of many queue pairs. */
@@ -69,9 +63,11 @@ export const receiveShared = (
   dataPath: DataPath.DataPath,
   requests: ReadonlyArray<WorkRequest.ReceiveRequest>
 ): VerbsError | undefined => {
+  const call = "ibv_post_srq_recv"
   const srq = Resource.raw(self)
-  const post = (native: ReadonlyArray<DataPath.ReceiveRequest>) => dataPath.postSrqRecv(srq, native)
-  return receiveOn("ibv_post_srq_recv", self, self.receives, self.maxSge, requests, wrIdOf, post)
+  Work.ensureRoom(call, self.receives, requests.length)
+  const native = Codec.encodeReceives(call, self, requests, self.maxSge)
+  return begun(self.receives, native, undefined, everyOne, dataPath.postSrqRecv, srq).error
 }
 
 /** Posts in one turn. */
@@ -88,41 +84,29 @@ export const post = (
 // internal
 // -----------------------------------------------------------------------------
 
-const wrIdOf: Whom = ({ wrId }) => wrId
-
-const receiveOn = (
-  call: string,
-  owner: Resource.Any & { readonly context: DeviceContext.DeviceContext },
-  queue: RequestQueue.RequestQueue,
-  maxSge: number,
-  requests: ReadonlyArray<WorkRequest.ReceiveRequest>,
-  whom: Whom,
-  postNative: (requests: ReadonlyArray<DataPath.ReceiveRequest>) => DataPath.Posted
-): VerbsError | undefined => {
-  if (whom === wrIdOf) Work.ensureRoom(call, queue, requests.length)
-  const native = Codec.encodeReceives(call, owner, requests, maxSge)
-  return begun(queue, native, whom, everyOne, () => postNative(native)).error
-}
-
 /** Every receive has a completion. */
 const everyOne = { signalsAll: true }
 
 /** Numbers requests and posts them. Those that were not posted give their places back, also when it throws. */
-const begun = (
+const begun = <
+  Raw,
+  Request extends Codec.Numbered<DataPath.ReceiveRequest> & Pick<Partial<DataPath.SendRequest>, "flags">
+>(
   queue: RequestQueue.RequestQueue,
-  native: ReadonlyArray<Codec.Numbered<DataPath.ReceiveRequest> & Pick<Partial<DataPath.SendRequest>, "flags">>,
-  whom: Whom,
+  native: ReadonlyArray<Request>,
+  awaited: RequestQueue.Awaited | undefined,
   signals: Pick<Work.Work, "signalsAll">,
-  postNative: () => DataPath.Posted
+  postNative: (raw: Raw, native: ReadonlyArray<Request>) => DataPath.Posted,
+  raw: Raw
 ): DataPath.Posted => {
   let numbered = 0
   let count = 0
   try {
     for (const request of native) {
-      request.wrId = RequestQueue.begin(queue, whom(request), Work.isSignaled(signals, request.flags))
+      request.wrId = RequestQueue.begin(queue, awaited ?? request.wrId, Work.isSignaled(signals, request.flags))
       numbered++
     }
-    const posted = postNative()
+    const posted = postNative(raw, native)
     count = posted.count
     return posted
   } finally {

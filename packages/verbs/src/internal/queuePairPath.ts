@@ -40,6 +40,11 @@ export const modify = (
         Resource.use(self, (pointer) => {
           const modified = self.context.verbs.modifyQp(pointer, attributes)
           if (attributes.qpState !== "reset") return modified
+          if (self.work.isBuilding) {
+            return Effect.fail(
+              refused(call, "EBUSY", "A batch of the queue pair is being built: its requests would go")
+            )
+          }
           const { recvCq } = self
           const cq = recvCq !== undefined && Resource.isLive(recvCq) ? Resource.raw(recvCq) : undefined
           return Effect.andThen(Completions.beforeDrop(self, cq), modified)

@@ -6,6 +6,7 @@
 import * as Errno from "@effect-rdma/core/Errno"
 import * as NativeReason from "@effect-rdma/core/NativeReason"
 import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
 import { VerbsError } from "../VerbsError.ts"
 
 /** `call` would fail with `errno`, or end the process: `hint` says why. */
@@ -34,10 +35,12 @@ const outOfRange = (call: string, name: string, value: unknown, what: string): V
   refused(call, "EINVAL", `${name} must be ${what}`, { [name]: String(value) })
 
 /** Runs what throws errors of what it refuses. */
-export const orRefused = <A, E, R>(run: () => Effect.Effect<A, E, R>): Effect.Effect<A, E | VerbsError, R> =>
-  Effect.suspend((): Effect.Effect<A, E | VerbsError, R> => {
+export const orRefused = <A, E, R>(
+  run: (fiber: Fiber.Fiber<unknown, unknown>) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E | VerbsError, R> =>
+  Effect.withFiber((fiber): Effect.Effect<A, E | VerbsError, R> => {
     try {
-      return run()
+      return run(fiber)
     } catch (thrown) {
       if (thrown instanceof VerbsError) return Effect.fail(thrown)
       throw thrown

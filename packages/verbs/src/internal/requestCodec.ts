@@ -16,31 +16,19 @@ import * as CompletionLayout from "./CompletionLayout.ts"
 import * as MemoryLayout from "./MemoryLayout.ts"
 import * as QueueLayout from "./QueueLayout.ts"
 
-/**
- * Memory where requests are written and completions read. It grows, and is never given back.
- */
+/** Memory where requests are written and completions read. It grows, and is never given back. */
 export interface Room {
-  readonly address: () => bigint
-  readonly ensure: (length: number) => void
-  readonly view: () => DataView
-  readonly bytes: () => Uint8Array
+  memory: NativeMemory.Mapping
+  view: DataView
+  /** Where it is, in halves: a division for each address that is written in it would cost more than the writing. */
+  low: number
+  high: number
 }
 
-export const makeRoom = (): Room => {
-  let mapping = NativeMemory.map(0x1_0000)
-  let view = new DataView(mapping.bytes.buffer)
-  return {
-    address: () => mapping.address,
-    ensure: (length) => {
-      if (length <= mapping.bytes.length) return
-      const larger = NativeMemory.map(2 ** Math.ceil(Math.log2(length)))
-      mapping.unmap()
-      mapping = larger
-      view = new DataView(mapping.bytes.buffer)
-    },
-    view: () => view,
-    bytes: () => mapping.bytes
-  }
+export const makeRoom = (length: number = 0x1_0000): Room => {
+  const memory = NativeMemory.map(length)
+  const address = Number(memory.address)
+  return { memory, view: new DataView(memory.bytes.buffer), low: address % half, high: Math.floor(address / half) }
 }
 
 /** Writes a chain of send requests to the start of the room; behind it are their pieces, and behind those their bytes. */
@@ -53,9 +41,8 @@ export const writeSends = (room: Room, requests: ReadonlyArray<DataPath.SendRequ
     if (tso !== undefined) bytes += tso.header.length
   }
   const firstPiece = requests.length * sendSize
-  room.ensure(firstPiece + pieces * pieceSize + bytes)
-  const view = room.view()
-  const base = baseOf(room)
+  ensure(room, firstPiece + pieces * pieceSize + bytes)
+  const { view } = room
   let piece = firstPiece
   let free = firstPiece + pieces * pieceSize
   const last = (requests.length - 1) * sendSize
@@ -64,8 +51,8 @@ export const writeSends = (room: Room, requests: ReadonlyArray<DataPath.SendRequ
     const { flags, inlineData, sgList } = request
     view.setBigUint64(at, request.wrId, true)
     if (at === last) writeNull(view, at + next)
-    else writeAddress(view, at + next, base, at + sendSize)
-    writeAddress(view, at + sgListOf, base, piece)
+    else writeAddress(room, at + next, at + sendSize)
+    writeAddress(room, at + sgListOf, piece)
     view.setUint32(at + numSge, inlineData === undefined ? sgList.length : 1, true)
     view.setUint32(at + opcodeOf, opcodes[request.opcode], true)
     let bits = inlineData === undefined ? 0 : inline
@@ -73,8 +60,8 @@ export const writeSends = (room: Room, requests: ReadonlyArray<DataPath.SendRequ
     view.setUint32(at + sendFlagsOf, bits, true)
     if (inlineData === undefined) piece = writePieces(view, piece, sgList)
     else {
-      room.bytes().set(inlineData, free)
-      writeAddress(view, piece, base, free)
+      room.memory.bytes.set(inlineData, free)
+      writeAddress(room, piece, free)
       view.setUint32(piece + 8, inlineData.length, true)
       view.setUint32(piece + 12, 0, true)
       piece += pieceSize
@@ -102,10 +89,10 @@ export const writeSends = (room: Room, requests: ReadonlyArray<DataPath.SendRequ
     if (request.bind !== undefined) writeBind(view, at, request.bind)
     if (request.tso !== undefined) {
       const { header, mss } = request.tso
-      room.bytes().set(header, free)
+      room.memory.bytes.set(header, free)
       QueueLayout.SendWr.write(
         view,
-        { tsoHdr: room.address() + BigInt(free), tsoHdrSz: header.length, tsoMss: mss },
+        { tsoHdr: room.memory.address + BigInt(free), tsoHdrSz: header.length, tsoMss: mss },
         at
       )
       free += header.length
@@ -118,28 +105,27 @@ export const writeReceives = (room: Room, requests: ReadonlyArray<DataPath.Recei
   let pieces = 0
   for (const { sgList } of requests) pieces += sgList.length
   const firstPiece = requests.length * receiveSize
-  room.ensure(firstPiece + pieces * pieceSize)
-  const view = room.view()
-  const base = baseOf(room)
+  ensure(room, firstPiece + pieces * pieceSize)
+  const { view } = room
   let piece = firstPiece
   const last = (requests.length - 1) * receiveSize
   for (let index = 0, at = 0; at <= last; index++, at += receiveSize) {
     const { sgList, wrId } = requests[index]!
     view.setBigUint64(at, wrId, true)
     if (at === last) writeNull(view, at + next)
-    else writeAddress(view, at + next, base, at + receiveSize)
-    writeAddress(view, at + sgListOf, base, piece)
+    else writeAddress(room, at + next, at + receiveSize)
+    writeAddress(room, at + sgListOf, piece)
     view.setUint32(at + numSge, sgList.length, true)
     piece = writePieces(view, piece, sgList)
   }
 }
 
 /** Makes room for completions. */
-export const reserveCompletions = (room: Room, count: number): void => room.ensure(count * completionSize)
+export const reserveCompletions = (room: Room, count: number): void => ensure(room, count * completionSize)
 
 /** Reads completions from the start of the room. */
 export const readCompletions = (room: Room, count: number): ReadonlyArray<WorkCompletion.WorkCompletion> => {
-  const view = room.view()
+  const { view } = room
   const completions: Array<WorkCompletion.WorkCompletion> = []
   for (let index = 0, at = 0; index < count; index++, at += completionSize) {
     const status = statuses[view.getUint32(at + statusOf, true)] ?? "unknown"
@@ -233,20 +219,16 @@ const upTo = <A>(count: number, of: (native: number) => A): ReadonlyArray<A> =>
 const statuses = upTo(32, WorkCompletionStatus.fromNative)
 const completionOpcodes = upTo(256, WorkCompletionOpcode.fromNative)
 
-/** Where the room is, in halves: a division for each address that is written in it would cost more than the writing. */
-interface Base {
-  readonly low: number
-  readonly high: number
-}
-
 const half = 0x1_0000_0000
 
-const baseOf = (room: Room): Base => {
-  const address = Number(room.address())
-  return { low: address % half, high: Math.floor(address / half) }
+const ensure = (room: Room, length: number): void => {
+  if (length <= room.memory.bytes.length) return
+  const larger = makeRoom(2 ** Math.ceil(Math.log2(length)))
+  room.memory.unmap()
+  Object.assign(room, larger)
 }
 
-const writeAddress = (view: DataView, at: number, { high, low }: Base, offset: number): void => {
+const writeAddress = ({ high, low, view }: Room, at: number, offset: number): void => {
   const sum = low + offset
   view.setUint32(at, sum, true)
   view.setUint32(at + 4, sum < half ? high : high + 1, true)

@@ -65,7 +65,7 @@ export const make = (capacity: number, isOrdered: boolean): RequestQueue => {
   const queue: RequestQueue = {
     isOrdered,
     base: ++lastQueue * places,
-    capacity: Math.min(capacity, places),
+    capacity: capacityOf(capacity),
     inFlight: 0,
     signaled: 0,
     undelivered: 0,
@@ -78,6 +78,11 @@ export const make = (capacity: number, isOrdered: boolean): RequestQueue => {
   }
   queues.set(lastQueue, queue)
   return queue
+}
+
+/** The room of the device has changed. */
+export const resize = (queue: RequestQueue, capacity: number): void => {
+  queue.capacity = capacityOf(capacity)
 }
 
 export const hasRoom = (queue: RequestQueue, count: number): boolean =>
@@ -175,6 +180,8 @@ export const close = (queue: RequestQueue): void => {
 // -----------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------
+
+const capacityOf = (capacity: number): number => Math.min(capacity, places)
 
 const promise = (queue: RequestQueue, tell: () => void): void => {
   queue.waiting.delete(tell)

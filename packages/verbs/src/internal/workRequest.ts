@@ -27,16 +27,18 @@ export const encodeSends = (
   requests: ReadonlyArray<WorkRequest.SendRequest>
 ): Array<Numbered<DataPath.SendRequest>> => {
   const able = ableTo[self.qpType]
-  const encodePieces = piecesEncoder(call, self, self.cap.maxSendSge)
-  return requests.map((request) => {
+  ensured = undefined
+  const all: Array<Numbered<DataPath.SendRequest>> = []
+  for (const request of requests) {
     const { opcode } = request
     if (able[opcode] !== true) {
       throw refused(call, "EINVAL", "A queue pair of this type has no such request", { opcode, qpType: self.qpType })
     }
-    const native = encodeSend(self, request, encodePieces)
+    const native = encodeSend(self, request)
     native.wrId = wrIdOf(call, request)
-    return native
-  })
+    all.push(native)
+  }
+  return all
 }
 
 /** Receives of a queue with room for so many pieces in each, looked at in one turn. Throws what is refused. */
@@ -46,8 +48,11 @@ export const encodeReceives = (
   requests: ReadonlyArray<WorkRequest.ReceiveRequest>,
   maxSge: number
 ): Array<Numbered<DataPath.ReceiveRequest>> => {
-  const encodePieces = piecesEncoder(call, owner, maxSge)
-  return requests.map((request) => ({ wrId: wrIdOf(call, request), sgList: encodePieces(request.sgList) }))
+  ensured = undefined
+  return requests.map((request) => ({
+    wrId: wrIdOf(call, request),
+    sgList: encodePieces(call, owner, request.sgList, maxSge)
+  }))
 }
 
 /** The handles that a request needs until it has completed. */
@@ -106,8 +111,7 @@ const ableTo: { readonly [Type in QueuePairType.QueuePairType]: Able } = {
 
 const encodeSend = (
   self: QueuePair.QueuePair,
-  request: WorkRequest.SendRequest,
-  encodePieces: EncodePieces
+  request: WorkRequest.SendRequest
 ): Numbered<DataPath.SendRequest> => {
   const { opcode } = request
   // All fields in each: requests of several shapes cost more.
@@ -173,7 +177,7 @@ const encodeSend = (
       throw refused(call, "EINVAL", hint, { opcode, length })
     }
     native.inlineData = inlineData
-  } else if (sgList !== undefined) native.sgList = encodePieces(sgList)
+  } else if (sgList !== undefined) native.sgList = encodePieces(call, self, sgList, self.cap.maxSendSge)
   return native
 }
 
@@ -199,41 +203,45 @@ const ensureOnDevice = (call: string, owner: Owner, other: Owner): void => {
   throw refused(call, "EINVAL", "It must be of the device context of the queue", { given: Resource.nameOf(other) })
 }
 
-type EncodePieces = (pieces: ReadonlyArray<WorkRequest.Sge>) => ReadonlyArray<SendBatch.Piece>
+/** The region that was looked at last in this turn, in which nothing is released: many pieces are mostly of one. */
+let ensured: MemoryRegion.MemoryRegion | undefined
 
-/** For one turn, in which nothing is released: so the region of many pieces is looked at once. */
-const piecesEncoder = (call: string, owner: Owner, max: number): EncodePieces => {
-  let ensured: MemoryRegion.MemoryRegion | undefined
-  const encode = (piece: WorkRequest.Sge): SendBatch.Piece => {
-    if (!isOfRegion(piece)) {
-      ensureUnsigned64(call, "addr", piece.addr)
-      ensureUnsigned(call, "length", piece.length)
-      ensureUnsigned(call, "lkey", piece.lkey)
-      return piece
-    }
-    const { offset = 0, region } = piece
-    if (region !== ensured) {
-      // Throws for one that is released.
-      Resource.raw(region)
-      ensureOnDevice(call, owner, region)
-      ensured = region
-    }
-    const { bytes } = region
-    // Most have bytes, and a number from a bigint costs more than all of the rest.
-    const size = bytes.length === 0 ? Number(region.length) : bytes.length
-    const { length = size - offset } = piece
-    ensureUnsigned(call, "length", length)
-    if (!Number.isInteger(offset) || offset < 0 || offset + length > size) {
-      throw refused(call, "EINVAL", `The region has ${region.length} bytes`, { offset, length })
-    }
-    return { addr: offset === 0 ? region.address : region.address + BigInt(offset), length, lkey: region.lkey }
+const encodePieces = (
+  call: string,
+  owner: Owner,
+  pieces: ReadonlyArray<WorkRequest.Sge>,
+  max: number
+): ReadonlyArray<SendBatch.Piece> => {
+  // Most requests have one.
+  if (pieces.length === 1 && max > 0) return [encodePiece(call, owner, pieces[0]!)]
+  if (pieces.length <= max) return pieces.map((piece) => encodePiece(call, owner, piece))
+  const hint = `The queue was made for ${max} pieces in a request: maxSge`
+  throw refused(call, "EINVAL", hint, { pieces: pieces.length })
+}
+
+const encodePiece = (call: string, owner: Owner, piece: WorkRequest.Sge): SendBatch.Piece => {
+  if (!isOfRegion(piece)) {
+    ensureUnsigned64(call, "addr", piece.addr)
+    ensureUnsigned(call, "length", piece.length)
+    ensureUnsigned(call, "lkey", piece.lkey)
+    return piece
   }
-  return (pieces) => {
-    // Most requests have one.
-    if (pieces.length <= max) return pieces.length === 1 ? [encode(pieces[0]!)] : pieces.map(encode)
-    const hint = `The queue was made for ${max} pieces in a request: maxSge`
-    throw refused(call, "EINVAL", hint, { pieces: pieces.length })
+  const { offset = 0, region } = piece
+  if (region !== ensured) {
+    // Throws for one that is released.
+    Resource.raw(region)
+    ensureOnDevice(call, owner, region)
+    ensured = region
   }
+  const { bytes } = region
+  // Most have bytes, and a number from a bigint costs more than all of the rest.
+  const size = bytes.length === 0 ? Number(region.length) : bytes.length
+  const { length = size - offset } = piece
+  ensureUnsigned(call, "length", length)
+  if (!Number.isInteger(offset) || offset < 0 || offset + length > size) {
+    throw refused(call, "EINVAL", `The region has ${region.length} bytes`, { offset, length })
+  }
+  return { addr: offset === 0 ? region.address : region.address + BigInt(offset), length, lkey: region.lkey }
 }
 
 const isOfRegion = (piece: WorkRequest.Sge): piece is Exclude<WorkRequest.Sge, SendBatch.Piece> =>

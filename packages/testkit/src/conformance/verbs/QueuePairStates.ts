@@ -52,7 +52,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
         qpState: "rts",
         sqPsn: 0x456,
         timeout: 14,
-        retryCnt: 7,
+        retryCnt: 6,
         rnrRetry: 7,
         maxRdAtomic: 1
       })

@@ -172,7 +172,7 @@ export const suite = <Others = never>(lane: VerbsLane.VerbsLane<Others>): void =
         yield* QueuePair.endpoint(b.queuePair, { portNum })
       ]
       // 7 times 67 ms.
-      yield* QueuePair.connect(a.queuePair, local, remote, { timeout: 14, retryCnt: 6 })
+      yield* QueuePair.connect(a.queuePair, local, remote)
       yield* postSends(a, 1n)
       yield* Effect.sleep("30 millis")
       yield* QueuePair.connect(b.queuePair, remote, local, { receives: postReceives(b, 2n) })

@@ -22,7 +22,8 @@ export const make = (): { readonly dataPath: DataPath.DataPath; readonly forget:
   const receives = new Map<bigint, Post>()
   const polls = new Map<bigint, Poll>()
   const room = RequestCodec.makeRoom()
-  const bad = new BigUint64Array(1)
+  const bad = NativeMemory.map(8)
+  const refused = new DataView(bad.bytes.buffer)
 
   const post = (
     call: string,
@@ -31,12 +32,13 @@ export const make = (): { readonly dataPath: DataPath.DataPath; readonly forget:
     size: number,
     requests: ReadonlyArray<unknown>
   ): DataPath.Posted => {
-    bad[0] = 0n
-    const result = native(queue, room.address(), bad)
+    const { address } = room.memory
+    refused.setBigUint64(0, 0n, true)
+    const result = native(queue, address, bad.address)
     if (result === 0) return { count: requests.length, error: undefined }
-    const refused = bad[0]
+    const at = refused.getBigUint64(0, true)
     // A provider that does not name one has refused before it looked at the first.
-    const count = refused === 0n ? 0 : Number(refused - room.address()) / size
+    const count = at === 0n ? 0 : Number(at - address) / size
     return { count, error: errorOf(call, Math.abs(result), { posted: count, of: requests.length }) }
   }
 
@@ -68,11 +70,10 @@ export const make = (): { readonly dataPath: DataPath.DataPath; readonly forget:
       pollCq: (cq, numEntries) => {
         const native = polls.get(cq) ?? kept(polls, cq, pollOf(cq))
         RequestCodec.reserveCompletions(room, numEntries)
-        const count = native(cq, numEntries, room.address())
-        return count < 0
-          // A number of the provider's own, and no errno.
-          ? { completions: [], error: errorOf("ibv_poll_cq", 0, { returned: count }) }
-          : { completions: RequestCodec.readCompletions(room, count), error: undefined }
+        const count = native(cq, numEntries, room.memory.address)
+        if (count > 0) return { completions: RequestCodec.readCompletions(room, count), error: undefined }
+        // A number of the provider's own, and no errno.
+        return count === 0 ? nobody : { completions: [], error: errorOf("ibv_poll_cq", 0, { returned: count }) }
       }
     },
     forget: (object) => {
@@ -87,10 +88,13 @@ export const make = (): { readonly dataPath: DataPath.DataPath; readonly forget:
 // internal
 // -----------------------------------------------------------------------------
 
-type Post = Library.NativeFunction<["pointer", "pointer", "buffer"], "int">
+type Post = Library.NativeFunction<["pointer", "pointer", "pointer"], "int">
 type Poll = Library.NativeFunction<["pointer", "int", "pointer"], "int">
 
 const nothing: DataPath.Posted = { count: 0, error: undefined }
+
+/** Who waits polls often: that makes no garbage. */
+const nobody: DataPath.Polled = { completions: [], error: undefined }
 
 const kept = <A>(all: Map<bigint, A>, object: bigint, made: A): A => {
   all.set(object, made)
@@ -104,7 +108,7 @@ const operationOf = (object: bigint, op: "postSend" | "postRecv" | "postSrqRecv"
 }
 
 const postOf = (object: bigint, op: "postSend" | "postRecv" | "postSrqRecv"): Post =>
-  Library.fromAddress(operationOf(object, op), ["pointer", "pointer", "buffer"], "int")
+  Library.fromAddress(operationOf(object, op), ["pointer", "pointer", "pointer"], "int")
 
 const pollOf = (cq: bigint): Poll =>
   Library.fromAddress(operationOf(cq, "pollCq"), ["pointer", "int", "pointer"], "int")
