@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as CreationSite from "@effect-rdma/core/CreationSite"
+import * as Errno from "@effect-rdma/core/Errno"
 import type * as Pointer from "@effect-rdma/core/Pointer"
 import * as Resource from "@effect-rdma/core/Resource"
 import * as Effect from "effect/Effect"
@@ -77,7 +78,11 @@ export const join = (
         release: ({ id }) => {
           const { cm, events } = cmId.channel
           return events.unacked.withPermit(Effect.andThen(
-            cm.leaveMulticast(id, address),
+            Effect.catch(
+              cm.leaveMulticast(id, address),
+              // The device of the id is gone, and its memberships with it.
+              (error) => error.reason.errno === ENXIO ? Effect.void : Effect.fail(error)
+            ),
             Effect.sync(() => void Events.takeAll(events, (event) => event.multicastContext === context))
           ))
         },
@@ -107,6 +112,8 @@ export const join = (
 // -----------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------
+
+const ENXIO = Errno.numberOf("ENXIO")
 
 /** What C hands back with the events of a membership. */
 let nextContext = 1n

@@ -104,14 +104,15 @@ export class Fabric extends Context.Service<Fabric, {
   readonly calls: Effect.Effect<ReadonlyArray<NativeCall>>
   /**
    * Takes a device away. Every later call on what was made on it fails with EIO, but for closing its contexts, it can be
-   * opened no more (ENOENT), no list shows it, and the CM ids that are bound to it get the event `deviceRemoval`. Dies
-   * with `FabricMisuse` when there is no such device.
+   * opened no more (ENOENT), no list shows it, and the CM ids that are bound to it get the event `deviceRemoval`: a later
+   * call on one fails with ENXIO, but for destroying it. Peers are told nothing. Dies with `FabricMisuse` when there is no
+   * such device.
    */
   readonly unplug: (host: string, device: string) => Effect.Effect<void>
   /**
    * Plugs the cable of a port in or pulls it out. Every context of the device gets the event of the port (`portActive` or
    * `portErr`), its state is then what `ibv_query_port` tells, and nothing gets through a port that is down: peers retry
-   * until they give up. Dies with `FabricMisuse` when there is no such port.
+   * until they give up, queue pairs and the connection manager both. Dies with `FabricMisuse` when there is no such port.
    */
   readonly setLink: (host: string, device: string, portNum: number, link: "up" | "down") => Effect.Effect<void>
   /**

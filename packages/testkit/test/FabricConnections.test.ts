@@ -216,7 +216,7 @@ describe("Fabric: connections", () => {
   })
 
   describe("a device that is unplugged", () => {
-    test("takes its ids along: each hears of it, and every later call but its end is EIO", () =>
+    test("takes its ids along: each hears of it, and every later call but its end is ENXIO", () =>
       Effect.gen(function*() {
         const fabric = yield* Fabric.Fabric
         const { client, destroy, id, request, server } = yield* connected()
@@ -225,9 +225,9 @@ describe("Fabric: connections", () => {
         const told = [yield* server.expect("deviceRemoval"), yield* server.expect("deviceRemoval")]
         assert.include(told.map((event) => event.id), request)
         yield* server.nothing
-        yield* assertRefused(server.cm.disconnect(request), "rdma_disconnect", "EIO")
-        yield* assertRefused(server.cm.listen(request, 0), "rdma_listen", "EIO")
-        yield* assertRefused(server.cm.initQpAttr(request, "rts"), "rdma_init_qp_attr", "EIO")
+        yield* assertRefused(server.cm.disconnect(request), "rdma_disconnect", "ENXIO")
+        yield* assertRefused(server.cm.listen(request, 0), "rdma_listen", "ENXIO")
+        yield* assertRefused(server.cm.initQpAttr(request, "rts"), "rdma_init_qp_attr", "ENXIO")
         // The other side is told nothing, and tries until it gives up.
         yield* client.nothing
         yield* client.cm.disconnect(id)
@@ -265,6 +265,49 @@ describe("Fabric: connections", () => {
         yield* server.cm.destroyId(wildcard)
         yield* server.cm.destroyEventChannel(server.channel)
         assert.deepStrictEqual((yield* fabric.objects).filter(({ host }) => host === "host-b"), [])
+      }))
+  })
+
+  describe("the options of a vendor", () => {
+    const init = {
+      qpType: "rc",
+      cap: { maxSendWr: 2, maxRecvWr: 2, maxSendSge: 1, maxRecvSge: 1, maxInlineData: 0 },
+      sqSigAll: false,
+      sendCq: undefined,
+      recvCq: undefined,
+      srq: undefined
+    } as const
+    const mellanox = { vendorId: 0x15b3, options: 0, compMask: 0 }
+
+    test("are what its adapter proposes, when librdmacm makes the queue pair, and what the other side hears", () =>
+      Effect.gen(function*() {
+        const server = yield* side("host-b")
+        const client = yield* side("host-a")
+        yield* server.listening("10.0.1.2:7471")
+        const id = yield* client.routed("10.0.1.2:7471")
+        yield* client.cm.createQp(id, undefined, init)
+        yield* client.cm.connect(id, parametersOf(0))
+        const { id: request } = yield* server.expect("connectRequest")
+        assert.deepStrictEqual(yield* server.cm.getRemoteEce(request), mellanox)
+        yield* server.cm.accept(request, parametersOf(2))
+        yield* client.expect("established")
+      }))
+
+    test("of another vendor in the response are a failure to connect", () =>
+      Effect.gen(function*() {
+        const server = yield* side("host-b")
+        const client = yield* side("host-a")
+        yield* server.listening(address)
+        const id = yield* client.routed(address)
+        yield* client.cm.setLocalEce(id, { ...mellanox, options: 5 })
+        yield* client.cm.connect(id, parametersOf(1))
+        const { id: request } = yield* server.expect("connectRequest")
+        assert.deepStrictEqual(yield* server.cm.getRemoteEce(request), { ...mellanox, options: 5 })
+        // Made in between, it is of Soft-RoCE, which has no vendor.
+        yield* client.cm.createQp(id, undefined, init)
+        yield* server.cm.accept(request, parametersOf(2))
+        yield* client.expect("connectError", -1)
+        yield* client.nothing
       }))
   })
 

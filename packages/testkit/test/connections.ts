@@ -1,6 +1,7 @@
 /** Raw connections on the fabric, for tests of what only it can show. */
 import * as Identifier from "@effect-rdma/core/Identifier"
 import type * as Pointer from "@effect-rdma/core/Pointer"
+import type * as CmAddress from "@effect-rdma/rdmacm/CmAddress"
 import type * as CmEvent from "@effect-rdma/rdmacm/CmEvent"
 import type * as ConnectionParameters from "@effect-rdma/rdmacm/ConnectionParameters"
 import type * as PortSpace from "@effect-rdma/rdmacm/PortSpace"
@@ -12,7 +13,6 @@ import * as Effect from "effect/Effect"
 import * as NetAddress from "effect/net/NetAddress"
 import { TestClock } from "effect/testing"
 
-type Id = Pointer.Pointer<"rdma_cm_id">
 type Channel = Pointer.Pointer<"rdma_event_channel">
 
 export const to = NetAddress.inetAddressFromStringUnsafe
@@ -59,23 +59,26 @@ export const side = Effect.fnUntraced(function*(host: string) {
     return id
   })
 
-  const resolved = Effect.fnUntraced(function*(address: string, portSpace: PortSpace.PortSpace = "tcp") {
+  const resolvedTo = Effect.fnUntraced(function*(address: CmAddress.CmAddress, portSpace: PortSpace.PortSpace = "tcp") {
     const id = yield* cm.createId(channel, portSpace)
-    yield* cm.resolveAddr(id, undefined, to(address), 2000)
+    yield* cm.resolveAddr(id, undefined, address, 2000)
     yield* TestClock.adjust(1)
     yield* expect("addrResolved")
     return id
   })
 
-  const routed = Effect.fnUntraced(function*(address: string, portSpace: PortSpace.PortSpace = "tcp") {
-    const id = yield* resolved(address, portSpace)
+  const routedTo = Effect.fnUntraced(function*(address: CmAddress.CmAddress, portSpace: PortSpace.PortSpace = "tcp") {
+    const id = yield* resolvedTo(address, portSpace)
     yield* cm.resolveRoute(id, 2000)
     yield* TestClock.adjust(1)
     yield* expect("routeResolved")
     return id
   })
 
-  return { cm, channel, next, expect, nothing, listening, resolved, routed }
+  const resolved = (address: string, portSpace?: PortSpace.PortSpace) => resolvedTo(to(address), portSpace)
+  const routed = (address: string, portSpace?: PortSpace.PortSpace) => routedTo(to(address), portSpace)
+
+  return { cm, channel, next, expect, nothing, listening, resolved, routed, routedTo }
 })
 
 /** A client on host-a and a server on host-b that are connected, each with a number for a queue pair. */
@@ -107,5 +110,3 @@ export const objects = Effect.flatMap(
 
 export const cut = (host: string, link: "up" | "down" = "down", device = "rxe0") =>
   Effect.flatMap(Fabric.Fabric, (fabric) => fabric.setLink(host, device, 1, link))
-
-export type { Id }

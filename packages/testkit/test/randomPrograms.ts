@@ -18,6 +18,7 @@ import {
 import { assert } from "@effect/vitest"
 import { Arbitrary, Cause, type Context, Effect, Exit, Fiber, Schema, Scope } from "effect"
 import * as NetAddress from "effect/net/NetAddress"
+import { connectionKinds, type ConnectionWorld, connectionWorld, makeConnection } from "./connectionKinds.ts"
 import { domainKinds, type DomainWorld, domainWorld, makeDomain } from "./domainKinds.ts"
 import { isOneOf, kept, onParent, pick } from "./kinds.ts"
 import { makeMemory, memoryKinds, type MemoryWorld, memoryWorld } from "./memoryKinds.ts"
@@ -41,6 +42,7 @@ const Kind = Schema.Literals([
   ...queueKinds,
   "EventChannel",
   "CmId",
+  ...connectionKinds,
   "UmadLibrary",
   "UmadPort",
   "UmadCa",
@@ -112,8 +114,7 @@ interface World {
   readonly memory: MemoryWorld
   readonly steering: SteeringWorld
   readonly queuing: QueueWorld
-  readonly channels: Array<EventChannel.EventChannel>
-  readonly ids: Array<CmId.CmId>
+  readonly connections: ConnectionWorld
   readonly libraries: Array<UmadLibrary.UmadLibrary>
   readonly scopes: Array<Scope.Closeable>
   readonly defects: Array<unknown>
@@ -123,6 +124,7 @@ interface World {
 const peer = NetAddress.inetAddressFromStringUnsafe("10.0.0.2:4791")
 
 const make = (
+  site: Site,
   world: World,
   step: typeof Make.Type
 ): Effect.Effect<void, { readonly message: string }, Fabric.Seams | Scope.Scope> => {
@@ -134,6 +136,7 @@ const make = (
   if (isOneOf(memoryKinds, step.make)) return makeMemory(world.memory, step.make, place)
   if (isOneOf(steeringKinds, step.make)) return makeSteering(world.steering, step.make, place)
   if (isOneOf(queueKinds, step.make)) return makeQueue(world.queuing, step.make, place)
+  if (isOneOf(connectionKinds, step.make)) return makeConnection(world.connections, step.make, place, site.resolved)
   switch (step.make) {
     case "DeviceList":
       return kept(world.lists, DeviceList.get())
@@ -170,9 +173,12 @@ const make = (
         ))
     }
     case "EventChannel":
-      return kept(world.channels, EventChannel.make())
+      return kept(world.connections.channels, EventChannel.make())
     case "CmId":
-      return onParent(pick(world.channels, step.parent), (channel) => kept(world.ids, CmId.make(channel, "tcp")))
+      return onParent(
+        pick(world.connections.channels, step.parent),
+        (channel) => kept(world.connections.ids, CmId.make(channel, "tcp"))
+      )
     case "UmadLibrary":
       return kept(world.libraries, UmadLibrary.init())
     case "UmadPort":
@@ -203,7 +209,7 @@ const run = (
   const scopes = world.scopes.length
   if ("make" in step) {
     const scope = pick(world.scopes, step.scope)!
-    return noting(world, Effect.provideService(make(world, step), Scope.Scope, scope))
+    return noting(world, Effect.provideService(make(site, world, step), Scope.Scope, scope))
   }
   if ("openScopeIn" in step) {
     return Effect.map(Scope.fork(world.scopes[step.openScopeIn % scopes]!), (scope) => {
@@ -220,7 +226,7 @@ const run = (
     return context === undefined ? Effect.void : noting(world, DeviceContext.query(context))
   }
   if ("resolveOn" in step) {
-    const id = pick(world.ids, step.resolveOn)
+    const id = pick(world.connections.ids, step.resolveOn)
     return id === undefined
       ? Effect.void
       : Effect.andThen(
@@ -230,7 +236,7 @@ const run = (
       )
   }
   if ("waitForEvent" in step) {
-    const channel = pick(world.channels, step.waitForEvent)
+    const channel = pick(world.connections.channels, step.waitForEvent)
     const completions = pick(world.completionChannels, step.waitForEvent)
     const context = pick(world.contexts, step.waitForEvent)
     const waits = [
@@ -303,8 +309,7 @@ export const runProgram = Effect.fnUntraced(function*(
     memory: memoryWorld(),
     steering: steeringWorld(),
     queuing: queueWorld(),
-    channels: [],
-    ids: [],
+    connections: connectionWorld(),
     libraries: [],
     scopes: [root],
     defects: [],
@@ -321,8 +326,10 @@ export const runProgram = Effect.fnUntraced(function*(
 
   const fiber = yield* Effect.forkChild(program, { startImmediately: true })
   for (let turn = 0; turn < interruptAfter; turn++) yield* Effect.yieldNow
-  yield* Fiber.interrupt(fiber)
-  yield* noting(world, Scope.close(root, Exit.void))
+  // An endpoint is not interrupted before its resolutions have ended, which take time.
+  const timePasses = Effect.forever(site.resolved)
+  yield* Effect.raceFirst(Fiber.interrupt(fiber), timePasses)
+  yield* Effect.raceFirst(noting(world, Scope.close(root, Exit.void)), timePasses)
 
   const calls = [...(yield* injection.calls), ...(yield* inReleases.calls)]
   const fired = calls.filter((call) => call.failedWith !== undefined)

@@ -106,7 +106,8 @@ export const reject = (
 /**
  * Ends a connection, and waits until the other side knows or has not answered for long: `rdma_disconnect(3)`. After the other
  * side did so, it answers. Of an id without a connection there is nothing to wait for. A queue pair of verbs stays as it is:
- * `QueuePair.toErr` flushes it. Fails with `EINVAL` before the call when the id is bound to no device.
+ * `QueuePair.toErr` flushes it. Fails with `EINVAL` before the call when the id is bound to no device, and from it when the id has
+ * never asked to connect.
  *
  * @category combinators
  * @since 0.1.0

@@ -86,6 +86,33 @@ export const suite = <Others = never>(lane: RdmaCmLane.RdmaCmLane<Others>): void
       yield* CmId.bind(yield* CmId.make(channel, "tcp"), at(port))
     }))
 
+  it("the wildcard and an address do not share a port: EADDRNOTAVAIL", () =>
+    Effect.gen(function*() {
+      const channel = yield* EventChannel.make()
+      const address = yield* CmId.make(channel, "tcp")
+      yield* CmId.bind(address, at(0))
+      const port = yield* portOf(address)
+      for (const wildcard of [`0.0.0.0:${port}`, `[::]:${port}`]) {
+        const error = yield* Effect.flip(CmId.bind(yield* CmId.make(channel, "tcp"), wildcard))
+        assertReason(error, "rdma_bind_addr", "EADDRNOTAVAIL")
+      }
+    }))
+
+  it("loopback can be bound to, and is on no device", () =>
+    Effect.gen(function*() {
+      const id = yield* idOnOwnChannel
+      yield* CmId.bind(id, "127.0.0.1:0")
+      assert.isUndefined((yield* CmId.state(id)).verbs)
+    }))
+
+  it("a link-local address without its link is EINVAL, a mapped address EADDRNOTAVAIL", () =>
+    Effect.gen(function*() {
+      const id = yield* idOnOwnChannel
+      assertReason(yield* Effect.flip(CmId.bind(id, "[fe80::1]:0")), "rdma_bind_addr", "EINVAL")
+      const mapped = `[::ffff:${lane.ownAddress}]:0`
+      assertReason(yield* Effect.flip(CmId.bind(id, mapped)), "rdma_bind_addr", "EADDRNOTAVAIL")
+    }))
+
   it("the same port in two port spaces is two ports", () =>
     Effect.gen(function*() {
       const channel = yield* EventChannel.make()
@@ -164,6 +191,14 @@ export const suite = <Others = never>(lane: RdmaCmLane.RdmaCmLane<Others>): void
       assertReason(error, "rdma_resolve_addr", "ETIMEDOUT")
       assert.include(error.message, silent)
       yield* CmId.resolveAddress(id, { destination })
+    }))
+
+  it("an id that found nobody is bound: it may listen, and not bind again: EINVAL", () =>
+    Effect.gen(function*() {
+      const id = yield* idOnOwnChannel
+      yield* Effect.flip(CmId.resolveAddress(id, { destination: silent, timeout: "100 millis" }))
+      assertReason(yield* Effect.flip(CmId.bind(id, at(0))), "rdma_bind_addr", "EINVAL")
+      yield* CmId.listen(id)
     }))
 
   it("a source of somebody else, a network without a route and a second resolution are refused", () =>

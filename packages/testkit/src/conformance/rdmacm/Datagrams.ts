@@ -8,6 +8,7 @@ import * as EventChannel from "@effect-rdma/rdmacm/EventChannel"
 import * as QueuePair from "@effect-rdma/verbs/QueuePair"
 import { assert } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import { assertReason } from "../../internal/conformance.ts"
 import { queuePairFor, rdmaCmSuite } from "../../internal/conformanceRdmaCm.ts"
 import type * as RdmaCmLane from "../RdmaCmLane.ts"
 
@@ -51,6 +52,24 @@ export const suite = <Others = never>(lane: RdmaCmLane.RdmaCmLane<Others>): void
       assert.strictEqual(answer.ud.ahAttr.portNum, lane.port)
       // Over Ethernet by its GID, in a subnet of InfiniBand by its LID.
       assert.isTrue(answer.ud.ahAttr.grh !== undefined || answer.ud.ahAttr.dlid !== 0)
+    }))
+
+  it("180 bytes of private data reach the listener, and 136 the client; more is EINVAL", () =>
+    Effect.gen(function*() {
+      const { address, listener } = yield* listening(yield* EventChannel.make(), "udp")
+      const id = yield* routed(yield* EventChannel.make(), address, "udp")
+      const connect = (length: number) => CmId.connect(id, { qpNum: 1, privateData: new Uint8Array(length).fill(1) })
+      assertReason(yield* Effect.flip(connect(181)), "rdma_connect", "EINVAL")
+      const [ud, answer] = yield* Effect.all([
+        Effect.gen(function*() {
+          const { id, ud } = yield* CmId.nextRequest(listener)
+          yield* CmId.accept(id, { qpNum: 2, privateData: new Uint8Array(136).fill(2) })
+          return ud
+        }),
+        connect(180)
+      ], { concurrency: "unbounded" })
+      assert.deepStrictEqual(ud?.privateData, new Uint8Array(180).fill(1))
+      assert.deepStrictEqual(answer.ud?.privateData, new Uint8Array(136).fill(2))
     }))
 
   it("a rejected request is PeerUnreachable with status 2", () =>

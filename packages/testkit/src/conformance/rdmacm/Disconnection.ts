@@ -8,7 +8,7 @@ import * as EventChannel from "@effect-rdma/rdmacm/EventChannel"
 import { assert } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import { assertInterruptible, recorded, timesCalled, usesDeadHandle } from "../../internal/conformance.ts"
+import { assertInterruptible, assertReason, recorded, timesCalled, usesDeadHandle } from "../../internal/conformance.ts"
 import { rdmaCmSuite } from "../../internal/conformanceRdmaCm.ts"
 import type * as RdmaCmLane from "../RdmaCmLane.ts"
 
@@ -83,6 +83,23 @@ export const suite = <Others = never>(lane: RdmaCmLane.RdmaCmLane<Others>): void
       const { client, server } = yield* connected
       yield* Effect.all([CmId.disconnect(client.id), answer(server.id)], { concurrency: "unbounded" })
       yield* CmId.disconnect(client.id)
+    }))
+
+  it("an id that never connected is refused: EINVAL", () =>
+    Effect.gen(function*() {
+      const { address } = yield* listening(yield* EventChannel.make())
+      const id = yield* routed(yield* EventChannel.make(), address)
+      assertReason(yield* Effect.flip(CmId.disconnect(id)), "rdma_disconnect", "EINVAL")
+    }))
+
+  it("two seconds after a disconnection, both sides learn that no packet strays any more", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* connected
+      yield* Effect.all([CmId.disconnect(client.id), answer(server.id)], { concurrency: "unbounded" })
+      for (const { id } of [client, server]) {
+        assert.strictEqual((yield* EventChannel.next(id.channel)).event, "disconnected")
+        assert.strictEqual((yield* EventChannel.next(id.channel)).event, "timewaitExit")
+      }
     }))
 
   it("an id that is not connected has nothing to wait for", () =>

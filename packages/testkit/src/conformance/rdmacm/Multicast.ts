@@ -60,6 +60,32 @@ export const suite = <Others = never>(lane: RdmaCmLane.RdmaCmLane<Others>): void
       yield* MulticastMembership.join(id, "239.1.2.4:0")
     }))
 
+  it("a group is joined twice, and left twice", () =>
+    recorded(function*(calls) {
+      const id = yield* member
+      yield* MulticastMembership.join(id, group)
+      yield* Effect.scoped(MulticastMembership.join(id, group))
+      yield* MulticastMembership.join(id, group)
+      assert.strictEqual(timesCalled(yield* calls, "rdma_leave_multicast"), 1)
+    }))
+
+  it("an id of connections, or with a route, does not join: EINVAL", () =>
+    Effect.gen(function*() {
+      const connection = yield* CmId.make(yield* EventChannel.make(), "tcp")
+      yield* CmId.bind(connection, at(0))
+      assertReason(yield* Effect.flip(MulticastMembership.join(connection, group)), "rdma_join_multicast", "EINVAL")
+      const datagrams = yield* member
+      yield* CmId.resolveRoute(datagrams)
+      assertReason(yield* Effect.flip(MulticastMembership.join(datagrams, group)), "rdma_join_multicast", "EINVAL")
+    }))
+
+  it("a group without a source is no route: ENETUNREACH", () =>
+    Effect.gen(function*() {
+      const id = yield* CmId.make(yield* EventChannel.make(), "udp")
+      const error = yield* Effect.flip(CmId.resolveAddress(id, { destination: group }))
+      assertReason(error, "rdma_resolve_addr", "ENETUNREACH")
+    }))
+
   it("the other way to join is as good", () =>
     recorded(function*(calls) {
       yield* MulticastMembership.join(yield* member, group, { joinFlags: "fullMember" })

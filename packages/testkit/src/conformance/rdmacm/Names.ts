@@ -37,6 +37,13 @@ export const suite = <Others = never>(lane: RdmaCmLane.RdmaCmLane<Others>): void
       ([info]) => info === undefined ? Effect.die("no address was found") : Effect.succeed(info)
     )
 
+  /** The port space and the type of queue pair of an address. */
+  const kinds = (hints: { readonly portSpace?: "ib" | "ipoib"; readonly qpType?: "ud" | "uc" }) =>
+    Effect.map(AddressInfo.get({ node: lane.ownAddress, service: "1", ...hints }), ([info]) => [
+      info?.portSpace,
+      info?.qpType
+    ])
+
   // ---------------------------------------------------------------------------
   // Names
   // ---------------------------------------------------------------------------
@@ -60,6 +67,41 @@ export const suite = <Others = never>(lane: RdmaCmLane.RdmaCmLane<Others>): void
     Effect.gen(function*() {
       const [info] = yield* AddressInfo.get({ node: lane.ownAddress, service: "1", portSpace: "udp" })
       assert.deepInclude<object>(info ?? {}, { portSpace: "udp", qpType: "ud" })
+    }))
+
+  it("without a name it is loopback, and every address for one who listens", () =>
+    Effect.gen(function*() {
+      const [own] = yield* AddressInfo.get({ service: "7471", flags: ["passive"], portSpace: "tcp" })
+      assert.strictEqual(String(own?.source), "0.0.0.0:7471")
+      const [local] = yield* AddressInfo.get({ node: "localhost", service: "7471", portSpace: "tcp", family: "ipv4" })
+      assert.strictEqual(String(local?.destination), "127.0.0.1:7471")
+    }))
+
+  it("the port space and the type of a queue pair follow from each other", () =>
+    Effect.gen(function*() {
+      assert.deepStrictEqual(yield* kinds({}), ["tcp", "rc"])
+      assert.deepStrictEqual(yield* kinds({ portSpace: "ib" }), ["ib", "rc"])
+      assert.deepStrictEqual(yield* kinds({ portSpace: "ipoib" }), ["ipoib", "ud"])
+      assert.deepStrictEqual(yield* kinds({ qpType: "ud" }), ["udp", "ud"])
+      assert.deepStrictEqual(yield* kinds({ qpType: "uc" }), ["tcp", "uc"])
+    }))
+
+  it("an address of another family than asked for is ENODATA, a service that is none EPROTONOSUPPORT", () =>
+    Effect.gen(function*() {
+      const six = { family: "ipv6", flags: ["family", "numericHost"] } as const
+      const family = yield* Effect.flip(AddressInfo.get({ node: lane.ownAddress, service: "1", ...six }))
+      assertReason(family, "rdma_getaddrinfo", "ENODATA")
+      const service = yield* Effect.flip(
+        AddressInfo.get({ node: lane.ownAddress, service: "nosuch", portSpace: "tcp" })
+      )
+      assertReason(service, "rdma_getaddrinfo", "EPROTONOSUPPORT")
+    }))
+
+  it("a GID in numbers is an address of InfiniBand, with the port in its service ID", () =>
+    Effect.gen(function*() {
+      const hints = { family: "ib", flags: ["family", "numericHost"], portSpace: "tcp" } as const
+      const [info] = yield* AddressInfo.get({ node: "fe80::1", service: "1", ...hints })
+      assert.deepInclude<object>(info?.destination ?? {}, { _tag: "IbAddress", pkey: 0xffff, sid: 0x0106_0001n })
     }))
 
   it("a name where numbers are asked for is ENOENT", () =>

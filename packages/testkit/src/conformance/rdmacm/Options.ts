@@ -45,6 +45,13 @@ export const suite = <Others = never>(lane: RdmaCmLane.RdmaCmLane<Others>): void
       }
     }))
 
+  it("a datagram id has no acks to wait for: EINVAL", () =>
+    Effect.gen(function*() {
+      const id = yield* CmId.make(yield* EventChannel.make(), "udp")
+      const error = yield* Effect.flip(CmId.setOption(id, { _tag: "AckTimeout", value: 14 }))
+      assertReason(error, "rdma_set_option", "EINVAL")
+    }))
+
   it("a value out of range is a SchemaError, and the library is not called", () =>
     recorded(function*(calls) {
       const id = yield* idOnOwnChannel

@@ -103,6 +103,7 @@ export const resolveAddress = (
     ? "EINVAL"
     : found.status
   self.step = "resolvingAddress"
+  self.shown.peer = destination
   self.stop = state.fabric.after(status === "ETIMEDOUT" ? timeoutMillis >>> 0 : resolutionMillis, () => {
     const { route } = found
     if (status === 0 && route !== undefined && route.from.device.plugged) {
@@ -118,7 +119,7 @@ export const resolveAddress = (
         (event) =>
           Effect.match(hold(state, self, from.device), {
             onSuccess: () => {
-              Object.assign(self.shown, { local: self.local, peer: self.peer })
+              self.shown.local = self.local
               return event
             },
             onFailure: () => ({ event: "addrError", status: -1 })

@@ -40,11 +40,9 @@ export const make = (state: CmState) =>
         const { attributes } = device.description
         self.initiatorDepth = orMost(parameters.initiatorDepth, attributes.maxQpInitRdAtom)
         self.responderResources = orMost(parameters.responderResources, attributes.maxQpRdAtom)
-        const room = self.qpType === "ud" ? Connection.room.sidrReq : Connection.room.req
         const { route } = self
-        if (self.step !== "routeResolved" || route?.to === undefined || parameters.privateData.length > room) {
-          return fail(call, "EINVAL", input)
-        }
+        const isTooLong = parameters.privateData.length > Connection.requestRoom(self)
+        if (self.step !== "routeResolved" || route?.to === undefined || isTooLong) return fail(call, "EINVAL", input)
         const { from, to } = route
         const connection = Connection.make({ manager: state, id: self, from, to, asks: true })
         connection.said = offerOf(self, parameters, self.localEce.vendorId)
@@ -70,7 +68,7 @@ export const make = (state: CmState) =>
           : responderResources
         const moved = self.qpType === "ud"
           ? Effect.void
-          : Effect.mapError(QueuePair.move(state, self, ["init", "rtr", "rts"]), errorIn(call, input))
+          : Effect.mapError(QueuePair.move(state, self, ["init", "rtr", "rts"], self), errorIn(call, input))
         return Effect.andThen(
           moved,
           Effect.suspend(() => {

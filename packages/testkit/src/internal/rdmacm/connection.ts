@@ -70,7 +70,11 @@ export const make = (
 })
 
 /** The bytes of private data that a message has room for. */
-export const room = { req: 56, rep: 196, rej: 148, sidrReq: 180, sidrRep: 136 } as const
+export const room = { rep: 196, rej: 148, sidrRep: 136 } as const
+
+/** A request between addresses of IP has those in front. */
+export const requestRoom = ({ peer, qpType }: IdState): number =>
+  (qpType === "ud" ? 216 : 92) - (peer?._tag === "IbAddress" ? 0 : 36)
 
 export const padded = (bytes: Uint8Array, length: number): Uint8Array => {
   const all = new Uint8Array(length)
@@ -180,7 +184,7 @@ export const reject = (
 }
 
 /** Rejects a request that no id is made for. */
-export const receiveRejectOf = (asker: Connection, reason: number): void =>
+export const refuse = (asker: Connection, reason: number): void =>
   deliver(asker.to, asker.from, () => receiveReject(asker, reason))
 
 export const receiveReject = (self: Connection, reason: number, privateData: Uint8Array = new Uint8Array()): void => {

@@ -4,6 +4,7 @@ import type * as CmEvent from "@effect-rdma/rdmacm/CmEvent"
 import type * as ConnectionParameters from "@effect-rdma/rdmacm/ConnectionParameters"
 import * as Effect from "effect/Effect"
 import * as Connection from "./connection.ts"
+import * as Ece from "./ece.ts"
 import { moveToError } from "./onId.ts"
 import * as Ports from "./ports.ts"
 import * as QueuePair from "./queuePair.ts"
@@ -62,14 +63,14 @@ const receiveRequest = (there: CmState, from: Connection.Connection): void => {
   const key = Connection.queuePairOf(from, from.said)
   const stale = isDatagram ? undefined : there.remoteQueuePairs.get(key)
   if (stale !== undefined) {
-    Connection.receiveRejectOf(from, Connection.reasons.staleConnection)
+    Connection.refuse(from, Connection.reasons.staleConnection)
     if (stale.state === "established") Connection.disconnect(stale)
     return
   }
   const listener = Ports.listenerOf(there, from.to.device, from.id, address)
   if (listener === undefined) {
     if (isDatagram) Connection.receiveAnswer(from, undefined, 1)
-    else Connection.receiveRejectOf(from, Connection.reasons.invalidServiceId)
+    else Connection.refuse(from, Connection.reasons.invalidServiceId)
     return
   }
   if (listener.backlog === 0) {
@@ -128,15 +129,14 @@ const getRequest = (
       id.remoteEce = ece
       Object.assign(id.shown, { local: id.local, peer: id.peer, numPaths: 1 })
       const event = { event: "connectRequest", status: 0, id: pointer, listenId } as const
+      const privateData = Connection.padded(offer.privateData, Connection.requestRoom(id))
       if (id.qpType === "ud") {
-        const privateData = Connection.padded(offer.privateData, Connection.room.sidrReq)
         const qpNum = Identifier.Qpn.make(0)
         return { ...event, ud: { privateData, ahAttr: undefined, qpNum, qkey: Identifier.QKey.make(0) } }
       }
       const depths = QueuePair.depthsOf(self)
       id.initiatorDepth = depths.initiatorDepth
       id.responderResources = depths.responderResources
-      const privateData = Connection.padded(offer.privateData, Connection.room.req)
       return { ...event, conn: { ...offer, ...depths, privateData } }
     })
     return Effect.catch(made, () => Effect.as(Effect.sync(() => forget(state, id, self)), undefined))
@@ -180,7 +180,10 @@ const receiveResponse = (self: Connection.Connection, from: Connection.Connectio
     // librdmacm moves the queue pair that it made, and answers.
     return Effect.matchEffect(
       Effect.andThen(
-        QueuePair.move(self.manager, id, ["init", "rtr", "rts"]),
+        Effect.andThen(
+          Ece.agree(self.manager, id, ece),
+          QueuePair.move(self.manager, id, ["init", "rtr", "rts"])
+        ),
         Effect.suspend(() => {
           const refused = id.step === "connected" ? confirm(self) : "EINVAL"
           return refused === undefined ? Effect.void : Effect.fail(refused)

@@ -5,6 +5,7 @@ import * as CmAddress from "@effect-rdma/rdmacm/CmAddress"
 import type { RdmaCm } from "@effect-rdma/rdmacm/RdmaCm"
 import * as Effect from "effect/Effect"
 import { FabricMisuse } from "../../FabricMisuse.ts"
+import type * as Host from "../host.ts"
 import * as Address from "./address.ts"
 import { datagramKey } from "./queuePair.ts"
 import { type AnyEvent, type CmState, fail, type Id, type IdState, type MembershipState, notify, on } from "./state.ts"
@@ -33,7 +34,7 @@ export const make = (state: CmState) => {
           stop: state.fabric.after(joinMillis, () =>
             notify(
               self,
-              joined(place, address, multicastContext),
+              joined(state, place, address, multicastContext),
               (event) => attach(state, membership, event),
               membership
             )),
@@ -84,8 +85,26 @@ const groupOf = (place: Address.Interface, address: CmAddress.CmAddress): Gid.Gi
   return Gid.fromBytes(group)
 }
 
-const joined = (place: Address.Interface, address: CmAddress.CmAddress, multicastContext: bigint): AnyEvent => {
+const lids = new WeakMap<Host.FabricState, Map<string, Lid.Lid>>()
+
+/** The LID that the subnet manager gives a group. */
+const lidOf = (fabric: Host.FabricState, group: Gid.Gid): Lid.Lid => {
+  const known = lids.get(fabric) ?? new Map<string, Lid.Lid>()
+  lids.set(fabric, known)
+  const name = Gid.format(group)
+  const lid = known.get(name) ?? Lid.Lid.make(0xc001 + known.size)
+  known.set(name, lid)
+  return lid
+}
+
+const joined = (
+  { fabric }: CmState,
+  place: Address.Interface,
+  address: CmAddress.CmAddress,
+  multicastContext: bigint
+): AnyEvent => {
   const isInfiniBand = place.source.type === "ib"
+  const dgid = groupOf(place, address)
   return {
     event: "multicastJoin",
     status: 0,
@@ -94,12 +113,12 @@ const joined = (place: Address.Interface, address: CmAddress.CmAddress, multicas
       privateData: new Uint8Array(),
       ahAttr: {
         portNum: place.portNum,
-        dlid: Lid.Lid.make(isInfiniBand ? 0xc001 : 0),
+        dlid: isInfiniBand ? lidOf(fabric, dgid) : Lid.Lid.make(0),
         sl: Identifier.ServiceLevel.make(0),
         srcPathBits: Identifier.PathBits.make(0),
         staticRate: "max",
         grh: {
-          dgid: groupOf(place, address),
+          dgid,
           flowLabel: Identifier.FlowLabel.make(0),
           sgidIndex: place.source.index,
           hopLimit: Identifier.HopLimit.make(isInfiniBand ? 0 : 64),

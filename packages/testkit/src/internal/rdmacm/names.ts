@@ -2,6 +2,7 @@ import type * as Errno from "@effect-rdma/core/Errno"
 import * as Gid from "@effect-rdma/core/Gid"
 import type * as AddressInfoAttributes from "@effect-rdma/rdmacm/AddressInfoAttributes"
 import type * as CmAddress from "@effect-rdma/rdmacm/CmAddress"
+import * as PortSpace from "@effect-rdma/rdmacm/PortSpace"
 import type { RdmaCm } from "@effect-rdma/rdmacm/RdmaCm"
 import * as Effect from "effect/Effect"
 import * as NetAddress from "effect/net/NetAddress"
@@ -18,7 +19,7 @@ export const make = (state: CmState) =>
         const call = "rdma_getaddrinfo"
         const input = { ...(node === undefined ? {} : { node }), ...(service === undefined ? {} : { service }) }
         const found = lookUp(state.fabric, node, service, hints)
-        return typeof found === "string" ? fail(call, found, input) : Effect.succeed([found])
+        return typeof found === "string" ? fail(call, found, input) : Effect.succeed(found)
       })
   }) satisfies Partial<RdmaCm["Service"]>
 
@@ -26,13 +27,13 @@ export const make = (state: CmState) =>
 // internal
 // -----------------------------------------------------------------------------
 
-/** It gives the first address alone, as librdmacm does. */
+/** It gives the first address alone, as librdmacm does; and none whose port space or type nobody knows. */
 const lookUp = (
   fabric: Host.FabricState,
   node: string | undefined,
   service: string | undefined,
   hints: AddressInfoAttributes.Hints
-): AddressInfoAttributes.AddressInfo | Errno.ErrnoName => {
+): ReadonlyArray<AddressInfoAttributes.AddressInfo> | Errno.ErrnoName => {
   const { destination, flags = [], portSpace, qpType, source } = hints
   const nothing = {
     sourceName: undefined,
@@ -41,8 +42,9 @@ const lookUp = (
     connect: new Uint8Array()
   }
   if (node === undefined && service === undefined) {
-    if (portSpace === undefined || qpType === undefined) return "ENODATA"
-    return { ...nothing, flags, portSpace, qpType, source, destination }
+    return portSpace === undefined || qpType === undefined
+      ? []
+      : [{ ...nothing, flags, portSpace, qpType, source, destination }]
   }
   const isDatagram = qpType === undefined ? portSpace === "udp" || portSpace === "ipoib" : qpType === "ud"
   const port = service === undefined ? 0 : portOf(service)
@@ -56,9 +58,12 @@ const lookUp = (
     portSpace: portSpace ?? (isDatagram ? "udp" : "tcp"),
     qpType: qpType ?? (isDatagram ? "ud" : "rc")
   }
-  return isPassive
-    ? { ...nothing, ...kinds, source: address, destination: undefined }
-    : { ...nothing, ...kinds, source, destination: address }
+  const found = family === "ib" && flags.includes("numericHost") ? ibAddressOf(kinds.portSpace, address) : address
+  return [
+    isPassive
+      ? { ...nothing, ...kinds, source: found, destination: undefined }
+      : { ...nothing, ...kinds, source, destination: found }
+  ]
 }
 
 const portOf = (service: string): number | Errno.ErrnoName => {
@@ -79,16 +84,12 @@ const addressOf = (
   const isWanted = (address: CmAddress.CmAddress) =>
     family === undefined || family === "ib" || address._tag === (family === "ipv4" ? "InetAddressV4" : "InetAddressV6")
   const addresses: ReadonlyArray<CmAddress.CmAddress> = node === undefined
-    ? [
-      isPassive ? NetAddress.ipv4Unspecified : NetAddress.ipv4Loopback,
-      isPassive ? NetAddress.ipv6Unspecified : NetAddress.ipv6Loopback
-    ].map((ip) => NetAddress.inetAddressUnsafe(ip, port))
+    ? (isPassive
+      ? [NetAddress.ipv4Unspecified, NetAddress.ipv6Unspecified]
+      : [NetAddress.ipv6Loopback, NetAddress.ipv4Loopback]).map((ip) => NetAddress.inetAddressUnsafe(ip, port))
     : numbersOf(node, port) ?? (isNumeric ? [] : namesOf(fabric, node, port))
   if (addresses.length === 0) return "ENOENT"
-  const address = addresses.find(isWanted)
-  if (address === undefined) return "ENODATA"
-  // A GID in numbers is an address of InfiniBand.
-  return family === "ib" && isNumeric ? ibAddressOf(Address.gidOf(address), port) : address
+  return addresses.find(isWanted) ?? "ENODATA"
 }
 
 const numbersOf = (node: string, port: number): ReadonlyArray<CmAddress.CmAddress> | undefined => {
@@ -106,13 +107,13 @@ const namesOf = ({ hosts }: Host.FabricState, node: string, port: number): Reado
     .map((place) => Address.at(place, Address.any, port))
 }
 
-/** The service ID of a port of TCP, and which of its bits count. */
-const ibAddressOf = (gid: Gid.Gid, port: number): CmAddress.IbAddress => ({
+/** A GID in numbers is an address of InfiniBand, and the port is in its service ID. */
+const ibAddressOf = (portSpace: PortSpace.PortSpace, address: CmAddress.CmAddress): CmAddress.IbAddress => ({
   _tag: "IbAddress",
   pkey: 0xffff,
   flowInfo: 0,
-  gid,
-  sid: 0x0106_0000n + BigInt(port),
-  sidMask: 0xffff_ffff_ffff_ffffn,
+  gid: Address.gidOf(address),
+  sid: BigInt(PortSpace.toNative(portSpace) << 16) + BigInt(Address.portOf(address)),
+  sidMask: Address.portOf(address) === 0 ? 0xffff_ffff_ffff_0000n : 0xffff_ffff_ffff_ffffn,
   scopeId: 0n
 })

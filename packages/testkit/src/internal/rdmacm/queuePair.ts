@@ -52,11 +52,12 @@ export const attributesFor = (self: IdState, qpState: Target): QueuePairAttribut
   }
 }
 
-/** Moves the queue pair that librdmacm made on an id. */
+/** Moves the queue pair that librdmacm made on an id; `depths` stand for what was agreed on. */
 export const move = (
   { verbs }: CmState,
   self: IdState,
-  targets: ReadonlyArray<Target>
+  targets: ReadonlyArray<Target>,
+  depths?: Depths
 ): Effect.Effect<void, VerbsError | Errno.ErrnoName> =>
   Effect.suspend(() => {
     const { qp } = self.on
@@ -69,14 +70,23 @@ export const move = (
         )
       }
       const attributes = attributesFor(self, target)
-      return typeof attributes === "string" ? Effect.fail(attributes) : verbs.modifyQp(qp, attributes)
+      if (typeof attributes === "string") return Effect.fail(attributes)
+      if (depths === undefined || target === "init") return verbs.modifyQp(qp, attributes)
+      return verbs.modifyQp(qp, {
+        ...attributes,
+        ...(target === "rtr" ? { maxDestRdAtomic: depths.responderResources } : { maxRdAtomic: depths.initiatorDepth })
+      })
     }, { discard: true })
   })
 
-/** Reads and atomic operations at once: what was agreed on, as far as anything was. */
-export const depthsOf = (
-  { asks, heard, said }: Connection
-): { readonly responderResources: number; readonly initiatorDepth: number } =>
+/** Reads and atomic operations at once: those that this side serves, and those that it starts. */
+export interface Depths {
+  readonly responderResources: number
+  readonly initiatorDepth: number
+}
+
+/** What was agreed on, as far as anything was. */
+export const depthsOf = ({ asks, heard, said }: Connection): Depths =>
   heard === undefined || (said !== undefined && !asks)
     ? { responderResources: said?.responderResources ?? 0, initiatorDepth: said?.initiatorDepth ?? 0 }
     // What one side may start, the other has to serve.

@@ -7,6 +7,7 @@ import type { Operations } from "@effect-rdma/verbs/Verbs"
 import type { VerbsError } from "@effect-rdma/verbs/VerbsError"
 import * as Effect from "effect/Effect"
 import { FabricMisuse } from "../../FabricMisuse.ts"
+import * as Ece from "./ece.ts"
 import { deviceOf, errorIn } from "./onId.ts"
 import * as QueuePair from "./queuePair.ts"
 import { type CmState, fail, type IdState, type OnId } from "./state.ts"
@@ -98,6 +99,7 @@ export const createQueuePair = (
       on.qp = made.qp
       on.made = { qpNum: made.qpNum, srq: srq !== undefined }
       host.heap.name(made.qp, "CmQueuePair")
+      yield* Ece.propose(state, self)
       yield* QueuePair.move(state, self, self.qpType === "ud" ? ["init", "rtr", "rts"] : ["init"])
       on.pd = domain
       return made

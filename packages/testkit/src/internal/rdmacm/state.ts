@@ -163,7 +163,8 @@ export interface CmState {
   nextPsn: number
 }
 
-const noEce: Ece.Ece = { vendorId: 0, options: 0, compMask: 0 }
+/** What no vendor proposes. */
+export const noEce: Ece.Ece = { vendorId: 0, options: 0, compMask: 0 }
 
 const managers = new WeakMap<Host.DeviceState, CmState>()
 
@@ -278,7 +279,7 @@ export const on = <A>(
 ): Effect.Effect<A, RdmaCmError> =>
   Effect.suspend(() => {
     const self = state.ids.get(call, id)
-    return self.step === "removed" ? fail(call, "EIO") : run(self)
+    return self.step === "removed" ? fail(call, "ENXIO") : run(self)
   })
 
 /** Binds an id to a device, where librdmacm has a protection domain for as long as ids are there. */
