@@ -55,7 +55,7 @@ describe("lifetimes", () => {
     "no random program leaks, releases twice or in the wrong order",
     [Program],
     ([program]) => Effect.provide(onFabric(program), [Fabric.layer, Ledger.layer]),
-    { arbitrary: { runs: 4000, size: 30, seed: Number(process.env["EFFECT_RDMA_SEED"] ?? 1) }, timeout: 300_000 }
+    { arbitrary: { runs: 4000, size: 30, seed: Number(process.env["EFFECT_RDMA_SEED"] ?? 1) }, timeout: 600_000 }
   )
 
   afterAll(() => {
