@@ -19,7 +19,7 @@ import { rping } from "../examples/rping.ts"
 import { median } from "./measure.ts"
 
 const address = "10.0.0.1"
-const rounds = 7
+const rounds = 5
 
 const output = (command: string, ...args: ReadonlyArray<string>) =>
   Effect.promise(async () => (await promisify(execFile)(command, args, { timeout: 120_000 })).stdout)
@@ -61,11 +61,15 @@ const inTurn = <const Names extends string, E, R>(all: Readonly<Record<Names, Ef
 
 const connections = 100
 
-/** Microseconds of each of so many connections, from the creation of the id to its end, by the sum of its steps. */
+/** Microseconds that each step took for one connection. */
+type Steps = ReadonlyMap<string, number>
+
 const cmtime = Effect.map(
   output("cmtime", "-s", address, "-c", `${connections}`),
-  (text) =>
-    Array.from(text.matchAll(/([\d.]+)$/gm), ([, micros]) => Number(micros)).reduce((sum, each) => sum + each, 0)
+  (text): Steps =>
+    new Map(
+      Array.from(text.matchAll(/^([a-z ]+?) *:.* ([\d.]+)$/gm), ([, step = "", micros]) => [step, Number(micros)])
+    )
 )
 
 const onAll = <A, B, E, R>(all: ReadonlyArray<A>, step: (each: A) => Effect.Effect<B, E, R>) =>
@@ -73,27 +77,54 @@ const onAll = <A, B, E, R>(all: ReadonlyArray<A>, step: (each: A) => Effect.Effe
 
 /** The same steps, each for all connections before the next one. */
 const ourTime = Effect.gen(function*() {
-  const start = performance.now()
+  const steps = new Map<string, number>()
+  let last = performance.now()
+  const done = (step: string) =>
+    Effect.sync(() => {
+      const now = performance.now()
+      steps.set(step, (now - last) * 1000 / connections)
+      last = now
+    })
   yield* Effect.scoped(Effect.gen(function*() {
     const channel = yield* EventChannel.make()
     const ids = yield* onAll(Array.from({ length: connections }), () => CmId.make(channel, "tcp"))
+    yield* done("create id")
     yield* onAll(ids, (id) => CmId.resolveAddress(id, { destination: `${address}:7471` }))
+    yield* done("resolve addr")
     yield* onAll(ids, (id) => CmId.resolveRoute(id))
+    yield* done("resolve route")
     yield* onAll(
       ids,
       (id) => CmQueuePair.make(id, { qpType: "rc", cap: { maxSendWr: 1, maxRecvWr: 1, maxSendSge: 1, maxRecvSge: 1 } })
     )
+    yield* done("create qp")
     yield* onAll(ids, (id) => CmId.connect(id, { responderResources: 1, initiatorDepth: 1, retryCount: 2 }))
+    yield* done("connect")
     yield* onAll(ids, (id) => CmId.disconnect(id))
+    yield* done("disconnect")
   }))
-  return (performance.now() - start) * 1000 / connections
+  yield* done("destroy")
+  return steps
 })
+
+const sum = (steps: Steps) => Array.from(steps.values()).reduce((total, each) => total + each, 0)
 
 const compareConnections = Effect.scoped(Effect.gen(function*() {
   yield* server("cmtime")
   yield* isListening
+  const steps = { c: new Map<string, Array<number>>(), ours: new Map<string, Array<number>>() }
+  const noted = <E, R>(who: keyof typeof steps, time: Effect.Effect<Steps, E, R>) =>
+    Effect.map(time, (times) => {
+      for (const [step, micros] of times) steps[who].set(step, [...steps[who].get(step) ?? [], micros])
+      return sum(times)
+    })
   yield* Console.log(`µs of a connection, ${connections} at once, the server is cmtime`)
-  const { c, ours } = yield* inTurn({ c: cmtime, ours: ourTime })
+  const { c, ours } = yield* inTurn({ c: noted("c", cmtime), ours: noted("ours", ourTime) })
+  for (const [step, micros] of steps.ours) {
+    yield* Console.log(
+      `  ${step}: ${median(steps.c.get(step) ?? []).toFixed(0)} in C, ${median(micros).toFixed(0)} ours`
+    )
+  }
   yield* Console.log(
     `${(ours / c).toFixed(2)} times cmtime: ${(1e6 / c).toFixed(0)} connections a second in C, ` +
       `${(1e6 / ours).toFixed(0)} ours, medians of ${rounds} runs`
@@ -105,7 +136,7 @@ const compareConnections = Effect.scoped(Effect.gen(function*() {
 // -----------------------------------------------------------------------------
 
 const few = 50
-const many = 550
+const many = 300
 
 /** Microseconds of a round trip: what many take longer than few, so that the start and the connection do not count. */
 const roundTrip = <E, R>(run: (count: number) => Effect.Effect<unknown, E, R>) =>

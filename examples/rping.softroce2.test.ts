@@ -13,6 +13,21 @@ import type { Report } from "./twoHosts.ts"
 
 const root = import.meta.dirname.replace(/\/examples$/, "")
 
+interface Line {
+  readonly text: string
+  readonly at: number
+}
+
+/** Reads lines to the end, of which one can then ask for those that begin so. */
+const read = async (stream: Readable) => {
+  const lines: Array<Line> = []
+  for await (const text of createInterface(stream)) lines.push({ text, at: performance.now() })
+  return (start: string): ReadonlyArray<Line> =>
+    lines.flatMap(({ at, text }) => text.startsWith(start) ? [{ at, text: text.slice(start.length) }] : [])
+}
+
+const textsOf = (lines: ReadonlyArray<Line>) => lines.map(({ text }) => text)
+
 /** Runs a command of the shell on each host, and gives what each printed, and when which host ended. */
 const onTwoHosts = (first: string, second: string) =>
   Effect.promise(async (signal) => {
@@ -22,16 +37,13 @@ const onTwoHosts = (first: string, second: string) =>
       stdio: ["ignore", "pipe", "pipe"]
     })
     signal.addEventListener("abort", () => child.kill())
-    const lines: Array<{ readonly text: string; readonly at: number }> = []
-    const read = async (stream: Readable) => {
-      for await (const text of createInterface(stream)) lines.push({ text, at: performance.now() })
+    const [printed, complained] = await Promise.all([read(child.stdout), read(child.stderr)])
+    return {
+      first: textsOf(printed("host-1: ")),
+      second: textsOf(printed("host-2: ")),
+      ends: [complained("softroce: host-1: ")[0], complained("softroce: host-2: ")[0]],
+      complaints: textsOf(complained("")).join("\n")
     }
-    await Promise.all([read(child.stdout), read(child.stderr)])
-    const after = (prefix: string) =>
-      lines.flatMap(({ at, text }) => text.startsWith(prefix) ? [{ at, text: text.slice(prefix.length) }] : [])
-    const of = (host: number) => after(`host-${host}: `).map(({ text }) => text)
-    const endOf = (host: number) => after(`softroce: host-${host}: `)[0]
-    return { first: of(1), second: of(2), ends: [endOf(1), endOf(2)], all: lines.map(({ text }) => text).join("\n") }
   })
 
 /** Runs ours on a host, with one set of options after the other. */
@@ -59,23 +71,18 @@ const assertNothingLeft = ({ after, alive, before }: Report) => {
 const silence = "PeerSilent ETIMEDOUT"
 
 /** One host was stopped. The other one waits for ten seconds, has one more for what is under way, and cleans up. */
-const assertOutlived = (stopped: End, other: End) => {
-  assert.strictEqual(
-    stopped?.text,
-    "the guest shut down before the command had ended"
-  )
+const assertOutlived = (stopped: Line | undefined, other: Line | undefined) => {
+  assert.strictEqual(stopped?.text, "the guest shut down before the command had ended")
   assert.strictEqual(other?.text, "the command ended with status 0")
   assert.isBelow((other?.at ?? Infinity) - (stopped?.at ?? 0), 45_000)
 }
-
-type End = { readonly text: string; readonly at: number } | undefined
 
 describe("rping between two kernels", () => {
   it.live(
     "ours serves C and C serves ours; then the kernel of the client stops",
     Effect.fnUntraced(function*() {
       const { client, printed, server } = rping({ count: 50 })
-      const { all, ends, first, second } = yield* onTwoHosts(
+      const { complaints, ends, first, second } = yield* onTwoHosts(
         ours(server, { ...client, address: "host-2" }, { ...server, verbose: false }),
         [
           untilItWorks("rping -c -a host-1 -C 50 -v -V"),
@@ -84,7 +91,7 @@ describe("rping between two kernels", () => {
         ].join("; ")
       )
       const [served, called, left] = reportsOf(first)
-      assert(served !== undefined && called !== undefined && left !== undefined, all)
+      assert(served !== undefined && called !== undefined && left !== undefined, complaints)
       assert.deepStrictEqual([served.ended, called.ended], ["well", "well"])
       assert.deepStrictEqual(served.lines, printed.server)
       assert.deepStrictEqual(called.lines, printed.client)
@@ -101,13 +108,13 @@ describe("rping between two kernels", () => {
     Effect.fnUntraced(function*() {
       const { client, printed, server } = rping({ count: 50 })
       const endless = { ...client, address: "host-1", count: 0, verbose: false, port: 7175 }
-      const { all, ends, first, second } = yield* onTwoHosts(
+      const { complaints, ends, first, second } = yield* onTwoHosts(
         `node examples/twoHosts.ts '${JSON.stringify(server)}'; ${stopAmid("rping -s -p 7175")}`,
         ours({ ...client, address: "host-1" }, endless)
       )
       const [served] = reportsOf(first)
       const [called, left] = reportsOf(second)
-      assert(served !== undefined && called !== undefined && left !== undefined, all)
+      assert(served !== undefined && called !== undefined && left !== undefined, complaints)
       assert.deepStrictEqual([served.ended, called.ended, left.ended], ["well", "well", silence])
       assert.deepStrictEqual(served.lines, printed.server)
       assert.deepStrictEqual(called.lines, printed.client)
