@@ -2,6 +2,7 @@
 export * as CaAttributes from "./CaAttributes.ts"
 export * as CaDeviceList from "./CaDeviceList.ts"
 export * as CaName from "./CaName.ts"
+export * as MadAddress from "./MadAddress.ts"
 export * as PortAttributes from "./PortAttributes.ts"
 export * as Umad from "./Umad.ts"
 export * as UmadCa from "./UmadCa.ts"

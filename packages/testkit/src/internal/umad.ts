@@ -74,13 +74,46 @@ export const make = (host: Host.HostState): Umad["Service"] => {
         if (attributes === undefined) return fail(host, call, "EIO", input)
         return Effect.succeed({ port: ports.alloc({ kind: "UmadPort" }), attributes })
       }),
-    releasePort: (port) => Effect.sync(() => void ports.free("umad_release_port", port))
+    releasePort: (port) => Effect.sync(() => void ports.free("umad_release_port", port)),
+    ...withoutMads
   }
 }
 
 // -----------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------
+
+/** What the fabric has not yet. */
+const missing = (call: string) => (): Effect.Effect<never, UmadError> =>
+  Effect.fail(
+    new UmadError({ call, reason: NativeReason.fromErrno(Errno.numberOf("EOPNOTSUPP")), input: {} })
+  )
+
+const withoutMads = {
+  debug: (level) => Effect.succeed(level),
+  sortCaDeviceList: missing("umad_sort_ca_device_list"),
+  getCaPortguids: missing("umad_get_ca_portguids"),
+  getPortNumbers: missing("scandir"),
+  getIssmPath: missing("umad_get_issm_path"),
+  getSmiGsiPairs: Effect.suspend(missing("umad_get_smi_gsi_pairs")),
+  getSmiGsiPairByCaName: missing("umad_get_smi_gsi_pair_by_ca_name"),
+  openPort: missing("umad_open_port"),
+  openSmiPort: missing("umad_open_smi_port"),
+  closePort: missing("umad_close_port"),
+  getFd: (portId) => Effect.succeed(portId),
+  register: missing("umad_register"),
+  registerOui: missing("umad_register_oui"),
+  register2: missing("umad_register2"),
+  unregister: missing("umad_unregister"),
+  alloc: missing("umad_alloc"),
+  free: () => Effect.void,
+  dump: () => Effect.void,
+  addrDump: () => Effect.void,
+  send: missing("umad_send"),
+  recv: missing("umad_recv"),
+  poll: missing("umad_poll"),
+  awaitMad: missing("poll")
+} satisfies Partial<Umad["Service"]>
 
 const fail = (
   { rdma }: Host.HostState,
