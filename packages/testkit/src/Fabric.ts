@@ -12,6 +12,7 @@
 import * as CreationSite from "@effect-rdma/core/CreationSite"
 import type * as Pointer from "@effect-rdma/core/Pointer"
 import { RdmaCm } from "@effect-rdma/rdmacm/RdmaCm"
+import type * as MadAddress from "@effect-rdma/umad/MadAddress"
 import { Umad } from "@effect-rdma/umad/Umad"
 import type * as AsyncEvent from "@effect-rdma/verbs/AsyncEvent"
 import { Verbs } from "@effect-rdma/verbs/Verbs"
@@ -28,6 +29,7 @@ import type * as Heap from "./internal/heap.ts"
 import * as Host from "./internal/host.ts"
 import * as MakeRdmaCm from "./internal/rdmacm.ts"
 import * as MakeUmad from "./internal/umad.ts"
+import type { Numbers } from "./internal/umad/openPorts.ts"
 import * as MakeVerbs from "./internal/verbs.ts"
 import * as WorkList from "./internal/workList.ts"
 import * as Topology from "./Topology.ts"
@@ -86,6 +88,20 @@ export interface NativeCall {
 export type Completion = Host.Completion
 
 /**
+ * A MAD on its way: the port that it left, where it goes, and a copy of it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface SentMad {
+  readonly host: string
+  readonly device: string
+  readonly portNum: number
+  readonly address: MadAddress.MadAddress
+  readonly mad: Uint8Array
+}
+
+/**
  * A running fabric, from the outside: what tests ask and do.
  *
  * @category services
@@ -124,6 +140,11 @@ export class Fabric extends Context.Service<Fabric, {
    * the queue (`cqErr`). Dies with `FabricMisuse` when there is no such queue.
    */
   readonly complete: (host: string, queue: Pointer.Pointer<"ibv_cq">, completion: Completion) => Effect.Effect<void>
+  /**
+   * Lets a test have its say about every MAD that leaves a port, each time that it is sent: the bytes of a reply, `"lost"`, or
+   * `undefined`, and then the fabric does with it what it does. The first who says something is heard.
+   */
+  readonly onMad: (react: (mad: SentMad) => Uint8Array | "lost" | undefined) => Effect.Effect<void>
 }>()("@effect-rdma/testkit/Fabric") {}
 
 /**
@@ -205,12 +226,14 @@ export const make = Effect.fn("Fabric.make")(function*(
   const fabric: Host.FabricState = {
     hosts,
     work: WorkList.make(),
+    onMad: [],
     after: (duration, run) => {
       const fiber = fork(Effect.forkIn(Effect.delay(Effect.sync(run), duration), scope, { startImmediately: true }))
       return () => fiber.interruptUnsafe()
     }
   }
-  const seams = new Map(Array.from(hosts, ([name, host]) => [name, seamsOf(fabric, host, scope, log)]))
+  const numbers = { nextHighTid: 1 }
+  const seams = new Map(Array.from(hosts, ([name, host]) => [name, seamsOf(fabric, host, scope, log, numbers)]))
 
   return Fabric.of({
     topology,
@@ -230,6 +253,18 @@ export const make = Effect.fn("Fabric.make")(function*(
     complete: (name, queue, completion) =>
       Effect.sync(() => {
         for (const react of hostOf("Fabric.complete", hosts, name).onCompletion) react(queue, completion)
+      }),
+    onMad: (react) =>
+      Effect.sync(() => {
+        fabric.onMad.push(({ address, from, mad }) =>
+          react({
+            host: from.host.name,
+            device: from.device.name,
+            portNum: from.port.number,
+            address,
+            mad: mad.slice()
+          })
+        )
       }),
     setLink: (name, deviceName, portNum, link) =>
       Effect.sync(() => {
@@ -300,7 +335,8 @@ const seamsOf = (
   fabric: Host.FabricState,
   host: Host.HostState,
   scope: Scope.Scope,
-  log: Array<LoggedCall>
+  log: Array<LoggedCall>,
+  numbers: Numbers
 ): Context.Context<Seams> => {
   const begin = (call: NativeCall["call"], args: ReadonlyArray<unknown>): LoggedCall => {
     const entry: LoggedCall = {
@@ -340,7 +376,7 @@ const seamsOf = (
   const recorder = { fallible: record, infallible: record, synchronous: recordSynchronous }
   return Context.make(Verbs, Calls.interceptVerbs(MakeVerbs.make(fabric, host), recorder)).pipe(
     Context.add(RdmaCm, Calls.interceptRdmaCm(MakeRdmaCm.make(fabric, host, scope), recorder)),
-    Context.add(Umad, Calls.interceptUmad(MakeUmad.make(host), recorder))
+    Context.add(Umad, Calls.interceptUmad(MakeUmad.make(fabric, host, numbers), recorder))
   )
 }
 
