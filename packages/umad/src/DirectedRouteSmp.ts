@@ -3,7 +3,6 @@
  *
  * @since 0.1.0
  */
-import * as Identifier from "@effect-rdma/core/Identifier"
 import * as Lid from "@effect-rdma/core/Lid"
 import * as MadField from "./MadField.ts"
 import * as MadHeader from "./MadHeader.ts"
@@ -32,10 +31,10 @@ export const DirectedRouteSmp = MadLayout.make("DirectedRouteSMP", 256, {
   drDlid: MadField.branded(272, 16, Lid.Lid),
   /** The attribute. */
   data: MadField.bytes(512, 64),
-  /** 64 output ports, from element 1 on. */
-  initialPath: MadField.array(1024, 8, 64, (bit, width) => MadField.branded(bit, width, Identifier.AnyPortNumber)),
-  /** 64 ports at which it came in. */
-  returnPath: MadField.array(1536, 8, 64, (bit, width) => MadField.branded(bit, width, Identifier.AnyPortNumber))
+  /** 64 bytes: element n is the port by which hop n goes out, from 1 on. */
+  initialPath: MadField.bytes(1024, 64),
+  /** 64 bytes: element n is the port by which hop n came in. */
+  returnPath: MadField.bytes(1536, 64)
 })
 
 /**

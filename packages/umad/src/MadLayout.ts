@@ -69,7 +69,8 @@ export type Type<L> = L extends MadLayout<infer F> ? Record<F> : never
  *
  * const Pair = MadLayout.make("Pair", 2, { high: MadField.unsigned(0, 4), rest: MadField.unsigned(4, 12) })
  *
- * const bytes = Result.getOrThrow(Pair.encode({ high: 0xa, rest: 0xbcd })) // => Uint8Array.of(0xab, 0xcd)
+ * const bytes = Result.getOrThrow(Pair.encode({ high: 0xa, rest: 0xbcd }))
+ * [...bytes] // => [0xab, 0xcd]
  * Result.getOrThrow(Pair.decode(bytes)).rest // => 0xbcd
  * ```
  *

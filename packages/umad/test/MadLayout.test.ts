@@ -1,4 +1,13 @@
-import { MadField, MadLayout, SmState } from "@effect-rdma/umad"
+import {
+  GuidInfo,
+  LinearForwardingTable,
+  MadField,
+  MadLayout,
+  PKeyTable,
+  SlToVlMappingTable,
+  SmState,
+  VlArbitrationTable
+} from "@effect-rdma/umad"
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Option, Result, Schema } from "effect"
 import { readdirSync, readFileSync } from "node:fs"
@@ -153,6 +162,29 @@ describe("MadLayout", () => {
     assert.throws(() => MadLayout.make("Late", 1, { field: MadField.unsigned(8, 8) }), /ends behind 1 bytes/)
     assert.throws(() => MadLayout.make("Odd", 1, { "a b": MadField.unsigned(0, 8) }), /no name of a field/)
     assert.throws(() => MadField.bytes(4, 1), /does not begin a byte/)
+  })
+
+  it("has the elements of an array in the order of their bits", () => {
+    const bytes = Uint8Array.from({ length: 64 }, (_, index) => index)
+    assert.deepStrictEqual(
+      Result.getOrThrow(PKeyTable.PKeyTable.decode(bytes)).pKeys.map(Number),
+      Array.from({ length: 32 }, (_, index) => index << 9 | index * 2 + 1)
+    )
+    assert.deepStrictEqual(
+      Result.getOrThrow(
+        SlToVlMappingTable.SlToVlMappingTable.decode(Uint8Array.of(0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef))
+      ).vls,
+      Array.from({ length: 16 }, (_, index) => index)
+    )
+    assert.deepStrictEqual(
+      Result.getOrThrow(VlArbitrationTable.VlArbitrationTable.decode(bytes)).entries.slice(0, 3),
+      [{ vl: 0, weight: 1 }, { vl: 2, weight: 3 }, { vl: 4, weight: 5 }]
+    )
+    assert.strictEqual(Result.getOrThrow(GuidInfo.GuidInfo.decode(bytes)).guids[1], 0x0809_0a0b_0c0d_0e0fn)
+    assert.deepStrictEqual(
+      Result.getOrThrow(LinearForwardingTable.LinearForwardingTable.decode(bytes)).ports.map(Number),
+      Array.from(bytes)
+    )
   })
 
   it("keeps the bits around a field", () => {
