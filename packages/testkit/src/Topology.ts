@@ -252,6 +252,33 @@ export const softRoce = (name: string, hostNumber: number): typeof Device.Encode
   }]
 })
 
+const connectXAttributes = {
+  fwVer: "20.31.1014",
+  vendorId: 0x02c9,
+  vendorPartId: 4123,
+  maxQp: 262144,
+  maxQpWr: 32768,
+  maxCq: 16777216,
+  maxCqe: 4194303,
+  maxMr: 16777216,
+  maxPd: 16777216,
+  maxQpRdAtom: 16,
+  maxResRdAtom: 4194304,
+  maxQpInitRdAtom: 16,
+  maxSge: 30,
+  maxSgeRd: 30,
+  maxMw: 16777216,
+  maxMcastGrp: 2097152,
+  maxMcastQpAttach: 240,
+  maxTotalMcastQpAttach: 503316480,
+  maxAh: 2147483647,
+  maxSrq: 8388608,
+  maxSrqWr: 32767,
+  maxSrqSge: 31,
+  maxPkeys: 128,
+  localCaAckDelay: 16
+} as const
+
 /**
  * An InfiniBand adapter of host number 1 to 254 like a ConnectX-6: port 1 active with the host number as LID, port 2
  * without a cable. The subnet manager is at LID 1.
@@ -362,33 +389,6 @@ export const fromText = (text: string): Effect.Effect<Input, SubnetTopologyError
 // -----------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------
-
-const connectXAttributes = {
-  fwVer: "20.31.1014",
-  vendorId: 0x02c9,
-  vendorPartId: 4123,
-  maxQp: 262144,
-  maxQpWr: 32768,
-  maxCq: 16777216,
-  maxCqe: 4194303,
-  maxMr: 16777216,
-  maxPd: 16777216,
-  maxQpRdAtom: 16,
-  maxResRdAtom: 4194304,
-  maxQpInitRdAtom: 16,
-  maxSge: 30,
-  maxSgeRd: 30,
-  maxMw: 16777216,
-  maxMcastGrp: 2097152,
-  maxMcastQpAttach: 240,
-  maxTotalMcastQpAttach: 503316480,
-  maxAh: 2147483647,
-  maxSrq: 8388608,
-  maxSrqWr: 32767,
-  maxSrqSge: 31,
-  maxPkeys: 128,
-  localCaAckDelay: 16
-} as const
 
 const adapter = (node: SubnetTopology.Node): typeof Device.Encoded => ({
   name: "mlx5_0",
