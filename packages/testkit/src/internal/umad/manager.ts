@@ -75,7 +75,7 @@ const placeOf = (subnet: Subnet.SubnetState): Subnet.PortState | undefined => {
     ends.find(({ node }) => node.kind === "switch") ?? ends[0]
 }
 
-/** Node by node from its own, over links that are up: the order in which they get their LIDs. */
+/** Node by node from its own, over links that are up. */
 const discover = (from: Subnet.PortState): ReadonlyArray<Subnet.NodeState> => {
   const found = new Set([from.node])
   for (const node of found) {
@@ -93,7 +93,18 @@ const isUp = ({ info, node }: Subnet.PortState): boolean => node.isAlive && info
 const endPortsOf = (node: Subnet.NodeState): ReadonlyArray<Subnet.PortState> =>
   node.kind === "switch" ? node.ports.slice(0, 1) : node.ports
 
-const endPortsIn = ({ found }: Manager): ReadonlyArray<Subnet.PortState> => found.flatMap(endPortsOf)
+/** In the order in which opensm gives LIDs: its own, then by GUID, whose bytes it compares from the last one. */
+const endPortsIn = ({ found, port }: Manager): ReadonlyArray<Subnet.PortState> =>
+  found.flatMap(endPortsOf)
+    .map((end) => ({ end, key: end === port ? -1n : reversed(end.guid) }))
+    .toSorted((self, that) => self.key < that.key ? -1 : self.key > that.key ? 1 : 0)
+    .map(({ end }) => end)
+
+const reversed = (guid: bigint): bigint => {
+  const view = new DataView(new ArrayBuffer(8))
+  view.setBigUint64(0, guid)
+  return view.getBigUint64(0, true)
+}
 
 /** Who has LIDs of his own keeps them; the others get the lowest that are free. */
 const giveLids = (manager: Manager, which: "all" | "switches" = "all"): void => {
@@ -187,8 +198,9 @@ const route = (manager: Manager): void => {
           ? last?.number ?? 0
           : leastLoaded(node, distances.get(target), loads)
         if (out === undefined) continue
-        loads.set(out, (loads.get(out) ?? 0) + 1)
         forwarding.linear[lid] = out
+        // Little goes to a switch itself.
+        if (last !== undefined) loads.set(out, (loads.get(out) ?? 0) + 1)
       }
     }
   }

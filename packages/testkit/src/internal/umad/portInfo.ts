@@ -19,8 +19,8 @@ export const external = (link: SubnetTopology.Link | undefined, enabled = enable
 })
 
 /** Of port 0 of a switch, which is always active. */
-export const management = ({ lid, lmc }: Pick<SubnetTopology.Port, "lid" | "lmc">): PortInfo => ({
-  ...running(undefined, enabledOf(undefined)),
+export const management = ({ enabled, lid, lmc }: Pick<SubnetTopology.Port, "lid" | "lmc" | "enabled">): PortInfo => ({
+  ...running(undefined, enabled ?? enabledOf(undefined)),
   portState: "active",
   portPhysicalState: "linkUp",
   gidPrefix: defaultPrefix,
