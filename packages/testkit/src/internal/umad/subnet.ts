@@ -302,8 +302,6 @@ const forwardingOf = ({ enhancedPort0, numPorts }: SubnetTopology.Node): Forward
 }
 
 const isMtu = Schema.is(Mtu.Mtu)
-const noLid = Lid.Lid.make(0)
-
 const reported = (described: Topology.Port, { guid, info, pKeys }: PortState): Topology.Port => ({
   ...described,
   lid: info.lid,
