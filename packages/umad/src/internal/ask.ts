@@ -34,20 +34,8 @@ export const request = (
         UmadAgent.request(agent, outgoing))
   )
 
-// -----------------------------------------------------------------------------
-// internal
-// -----------------------------------------------------------------------------
-
-const decodeHeader = Schema.decodeEffect(
-  Schema.Uint8Array.check(
-    Schema.makeFilter((mad: Uint8Array) => mad.length >= MadHeader.size || `a MAD has at least ${MadHeader.size} bytes`)
-  )
-)
-
-/** The classes of the architecture whose messages may have several packets. */
-const classesWithRmpp = new Set([0x03, 0x06, 0x10, 0x12])
-
-const agentOf = (
+/** The port's own agent for a class, registered at its first use. */
+export const agentOf = (
   port: UmadPort.OpenPort,
   mgmtClass: number,
   mgmtVersion: number
@@ -70,3 +58,16 @@ const agentOf = (
       ))
     }))
   })
+
+// -----------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------
+
+const decodeHeader = Schema.decodeEffect(
+  Schema.Uint8Array.check(
+    Schema.makeFilter((mad: Uint8Array) => mad.length >= MadHeader.size || `a MAD has at least ${MadHeader.size} bytes`)
+  )
+)
+
+/** The classes of the architecture whose messages may have several packets. */
+const classesWithRmpp = new Set([0x03, 0x06, 0x10, 0x12])

@@ -10,7 +10,6 @@ import * as NativeReason from "@effect-rdma/core/NativeReason"
 import type * as Pointer from "@effect-rdma/core/Pointer"
 import * as Resource from "@effect-rdma/core/Resource"
 import * as Cause from "effect/Cause"
-import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Queue from "effect/Queue"
@@ -34,8 +33,8 @@ export type Outcome = Umad.ReceivedMad | "timeout"
 
 export interface PortTraffic {
   readonly inboxes: Map<Umad.AgentId, Inbox>
-  /** By {@link keyOf}. */
-  readonly waiting: Map<number, Deferred.Deferred<Outcome, UmadError>>
+  /** Who waits for what came of a request, by {@link keyOf}. */
+  readonly waiting: Map<number, (exit: Exit.Exit<Outcome, UmadError>) => void>
   /** Taken by the one who has the buffer. */
   readonly lending: Semaphore.Semaphore
   buffer: { readonly handle: MadBuffer.MadBuffer; readonly scope: Scope.Closeable } | undefined
@@ -127,7 +126,7 @@ const receiveAll = (port: UmadPort.OpenPort): Effect.Effect<void> =>
 
 const stop = (self: PortTraffic, error: UmadError): void => {
   self.failure = error
-  for (const waiter of self.waiting.values()) Deferred.doneUnsafe(waiter, Exit.fail(error))
+  for (const waiter of self.waiting.values()) waiter(Exit.fail(error))
   for (const { queue } of self.inboxes.values()) Queue.failCauseUnsafe(queue, Cause.fail(error))
 }
 
@@ -164,7 +163,7 @@ const deliver = (self: PortTraffic, received: Umad.ReceivedMad): void => {
   if (status !== 0 || MadHeader.isResponse(mad)) {
     // Without a waiter it is late: who asked was interrupted.
     const waiter = self.waiting.get(keyOf(mgmtClass, MadHeader.lowTransactionId(mad)))
-    if (waiter !== undefined) Deferred.doneUnsafe(waiter, Exit.succeed(status === 0 ? received : "timeout"))
+    waiter?.(Exit.succeed(status === 0 ? received : "timeout"))
     return
   }
   const inbox = self.inboxes.get(received.agentId)

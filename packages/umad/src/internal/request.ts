@@ -7,6 +7,7 @@ import * as Resource from "@effect-rdma/core/Resource"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { MadStatus } from "../MadStatus.ts"
 import { MadTimeout } from "../MadTimeout.ts"
@@ -14,7 +15,7 @@ import type * as Umad from "../Umad.ts"
 import type * as UmadAgent from "../UmadAgent.ts"
 import type { UmadError } from "../UmadError.ts"
 import * as MadHeader from "./madHeader.ts"
-import { requestOf } from "./madRequest.ts"
+import { type Request, requestOf } from "./madRequest.ts"
 import * as Traffic from "./portTraffic.ts"
 
 /** How often a request is sent, and how long each time is waited. */
@@ -32,6 +33,20 @@ export const patienceOf = (
     return decodePatience({ timeoutMs: millis, retries })
   })
 
+/** How much later than the kernel a request is given up here. */
+export const graceMillis = 1000
+
+/** The response, or why there is none that says yes. */
+export const answerOf = (
+  outcome: Traffic.Outcome,
+  request: Request,
+  patience: Patience
+): Result.Result<Umad.ReceivedMad, MadTimeout | MadStatus> => {
+  if (outcome === "timeout") return Result.fail(new MadTimeout({ ...request, ...patience }))
+  const status = MadHeader.status(outcome.mad)
+  return status === 0 ? Result.succeed(outcome) : Result.fail(new MadStatus({ ...request, status, mad: outcome.mad }))
+}
+
 /** The MAD is the caller's to give: its transaction id is filled in. */
 export const run = (
   self: UmadAgent.UmadAgent,
@@ -48,7 +63,7 @@ export const run = (
     const key = Traffic.keyOf(request.mgmtClass, transactionId)
     const waiter = Deferred.makeUnsafe<Traffic.Outcome, UmadError>()
     const { retries, timeoutMs } = patience
-    traffic.waiting.set(key, waiter)
+    traffic.waiting.set(key, (exit) => Deferred.doneUnsafe(waiter, exit))
     return Traffic.send(port, Resource.raw(self), { address, mad }, timeoutMs, retries).pipe(
       Effect.andThen(Deferred.await(waiter)),
       // The kernel says nothing of what it could not send, and a simulator nothing at all.
@@ -57,22 +72,13 @@ export const run = (
         orElse: () => Effect.succeed<Traffic.Outcome>("timeout")
       }),
       Effect.ensuring(Effect.sync(() => traffic.waiting.delete(key))),
-      Effect.flatMap((outcome): Effect.Effect<Umad.ReceivedMad, MadTimeout | MadStatus> => {
-        if (outcome === "timeout") return Effect.fail(new MadTimeout({ ...request, ...patience }))
-        const status = MadHeader.status(outcome.mad)
-        return status === 0
-          ? Effect.succeed(outcome)
-          : Effect.fail(new MadStatus({ ...request, status, mad: outcome.mad }))
-      })
+      Effect.flatMap((outcome) => Effect.fromResult(answerOf(outcome, request, patience)))
     )
   })
 
 // -----------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------
-
-/** How much later than the kernel a request is given up here. */
-const graceMillis = 1000
 
 const longest = 0x7fff_ffff
 
