@@ -61,3 +61,11 @@ export const format = enumeration.format
  */
 export const fromText = (text: string): LinkWidth =>
   enumeration.values.find((width) => enumeration.format(width) === text) ?? "unknown"
+
+/**
+ * How many lanes a width has; 0 for `"unknown"`.
+ *
+ * @category getters
+ * @since 0.1.0
+ */
+export const lanes = (width: LinkWidth): number => width === "unknown" ? 0 : Number.parseInt(width)

@@ -21,6 +21,11 @@ describe("LinkWidth", () => {
     for (const native of [-2, 0, 3, 99, 0xff]) assert.strictEqual(LinkWidth.fromNative(native), "unknown")
   })
 
+  it("has lanes", () => {
+    assert.deepStrictEqual(table.map(([value]) => LinkWidth.lanes(value)), [1, 4, 8, 12, 2])
+    assert.strictEqual(LinkWidth.lanes("unknown"), 0)
+  })
+
   it("refuses what is no enumerator", () => {
     const result = Schema.decodeUnknownResult(LinkWidth.LinkWidth)("4X")
     assert.include(

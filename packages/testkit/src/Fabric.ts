@@ -228,7 +228,7 @@ export const make = Effect.fn("Fabric.make")(function*(
   let managed: Answer.Managed | undefined
   const fabric: Host.FabricState = {
     hosts,
-    managed: () => managed ??= Answer.make(topology, hosts.values()),
+    managed: () => managed ??= Answer.make(topology, fabric),
     work: WorkList.make(),
     onMad: [],
     after: (duration, run) => {

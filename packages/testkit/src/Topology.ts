@@ -417,7 +417,7 @@ const adapter = (node: SubnetTopology.Node): typeof Device.Encoded => ({
       gids: [{ gid: Gid.fromParts(0xfe80_0000_0000_0000n, guid), type: "ib" }],
       gidTblLen: 32,
       pkeys: [0xffff, ...Array.from({ length: 63 }, () => 0)],
-      rate: Math.floor(lanes[width] * LinkSpeed.gigabitsPerLane(speed)),
+      rate: Math.floor(LinkWidth.lanes(width) * LinkSpeed.gigabitsPerLane(speed)),
       maxMtu: 2048,
       activeMtu: 2048,
       maxMsgSz: 0x4000_0000,
@@ -429,15 +429,6 @@ const adapter = (node: SubnetTopology.Node): typeof Device.Encoded => ({
     }
   })
 })
-
-const lanes: { readonly [Width in LinkWidth.LinkWidth]: number } = {
-  "1x": 1,
-  "2x": 2,
-  "4x": 4,
-  "8x": 8,
-  "12x": 12,
-  unknown: 0
-}
 
 function unique<A>(what: string, key: (row: A) => string | number) {
   return Schema.makeFilter((rows: ReadonlyArray<A>) =>

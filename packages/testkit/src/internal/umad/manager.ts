@@ -21,6 +21,9 @@ export interface Manager {
   readonly spread: () => void
 }
 
+/** The key of who is trusted. */
+export const smKey = 1n
+
 /** `undefined` where there is nothing to manage. A subnet that is given is configured; else ports are as described. */
 export const make = (topology: Topology.Topology, subnet: Subnet.SubnetState): Manager | undefined => {
   const port = topology.subnetManager ? placeOf(subnet) : undefined
@@ -64,7 +67,6 @@ export const make = (topology: Topology.Topology, subnet: Subnet.SubnetState): M
 
 const dataOffset = 64
 const noData = new Uint8Array()
-const smKey = 1n
 const isSm = 0x2
 
 /** Where the ports say that it is, else on the first switch, else on the first adapter. */
@@ -94,7 +96,7 @@ const endPortsOf = (node: Subnet.NodeState): ReadonlyArray<Subnet.PortState> =>
   node.kind === "switch" ? node.ports.slice(0, 1) : node.ports
 
 /** In the order in which opensm gives LIDs: its own, then by GUID, whose bytes it compares from the last one. */
-const endPortsIn = ({ found, port }: Manager): ReadonlyArray<Subnet.PortState> =>
+export const endPortsIn = ({ found, port }: Manager): ReadonlyArray<Subnet.PortState> =>
   found.flatMap(endPortsOf)
     .map((end) => ({ end, key: end === port ? -1n : reversed(end.guid) }))
     .toSorted((self, that) => self.key < that.key ? -1 : self.key > that.key ? 1 : 0)

@@ -121,6 +121,9 @@ export const endPorts = ({ nodes }: SubnetState): ReadonlyArray<PortState> =>
 export const hasLid = ({ info: { lid, lmc } }: PortState, wanted: number): boolean =>
   Lid.isUnicast(lid) && wanted >= lid && wanted < lid + 2 ** lmc
 
+/** Whether a manager gave it a LID. */
+export const isManaged = ({ info }: PortState): boolean => Lid.isUnicast(info.lid)
+
 export const gidOf = (port: PortState): Gid.Gid => Gid.fromParts(port.info.gidPrefix, port.guid)
 
 /** The port of a device. */
