@@ -4,7 +4,9 @@
  */
 const [leaves = 0, spines = 0, hosts = 0] = process.argv.slice(2).map(Number)
 
-if (![leaves, spines, hosts].every((count) => Number.isInteger(count) && count >= 1) || leaves > 36 || spines + hosts > 36) {
+if (
+  ![leaves, spines, hosts].every((count) => Number.isInteger(count) && count >= 1) || leaves > 36 || spines + hosts > 36
+) {
   process.stderr.write("usage: fatTree.ts LEAVES SPINES HOSTS-OF-EACH-LEAF, where a switch has 36 ports\n")
   process.exit(2)
 }
