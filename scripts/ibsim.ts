@@ -58,7 +58,11 @@ const runOnFabric = (
     }
     const fabric = yield* SimulatedFabric.make(file, { hosts, switches: named("switch") }, 30)
     yield* removeLeftFolders(process.cwd())
-    return yield* runHere(command, { ...fabric.environment(host), EFFECT_RDMA_LANE: "ibsim" })
+    return yield* runHere(command, {
+      ...fabric.environment(host),
+      EFFECT_RDMA_LANE: "ibsim",
+      EFFECT_RDMA_TOPOLOGY: file
+    })
   }).pipe(Effect.scoped)
 
 /**

@@ -29,7 +29,9 @@ import type * as Heap from "./internal/heap.ts"
 import * as Host from "./internal/host.ts"
 import * as MakeRdmaCm from "./internal/rdmacm.ts"
 import * as MakeUmad from "./internal/umad.ts"
+import * as Answer from "./internal/umad/answer.ts"
 import type { Numbers } from "./internal/umad/openPorts.ts"
+import * as Subnet from "./internal/umad/subnet.ts"
 import * as MakeVerbs from "./internal/verbs.ts"
 import * as WorkList from "./internal/workList.ts"
 import * as Topology from "./Topology.ts"
@@ -223,8 +225,10 @@ export const make = Effect.fn("Fabric.make")(function*(
   const hosts = new Map(topology.hosts.map((host) => [host.name, Host.make(host, addresses)]))
   const log: Array<LoggedCall> = []
   const fork = Effect.runSyncWith(yield* Effect.context<never>())
+  let managed: Answer.Managed | undefined
   const fabric: Host.FabricState = {
     hosts,
+    managed: () => managed ??= Answer.make(topology, hosts.values()),
     work: WorkList.make(),
     onMad: [],
     after: (duration, run) => {
@@ -232,6 +236,8 @@ export const make = Effect.fn("Fabric.make")(function*(
       return () => fiber.interruptUnsafe()
     }
   }
+  // Ports that are to be configured are so from the start.
+  if (topology.subnet !== undefined) fabric.managed()
   const numbers = { nextHighTid: 1 }
   const seams = new Map(Array.from(hosts, ([name, host]) => [name, seamsOf(fabric, host, scope, log, numbers)]))
 
@@ -276,6 +282,11 @@ export const make = Effect.fn("Fabric.make")(function*(
         const before = ports[index]
         if (before === undefined) {
           throw new FabricMisuse({ call, problem: `${deviceName} of ${name} has no port ${portNum}` })
+        }
+        if (before.linkLayer === "infiniband") {
+          const { subnet } = fabric.managed()
+          const port = Subnet.portOfDevice(subnet, device, portNum)
+          return port === undefined ? undefined : Subnet.setLink(subnet, port, link === "up")
         }
         const { event, port } = linkStates[link]
         ports[index] = { ...before, ...port }

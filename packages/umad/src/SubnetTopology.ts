@@ -66,7 +66,8 @@ export type Link = typeof Link.Type
 /**
  * A port. Number 0 is the management port of a switch: it has the LID of the switch, whose other ports have 0.
  *
- * `state` is absent where a text does not tell it, `enabled` where it is {@link enabledFor} the link.
+ * `state` is absent where a text does not tell it, `enabled` where it is {@link enabledFor} the link, and what ibsim enables
+ * without being told where there is no link.
  *
  * @category schemas
  * @since 0.1.0
@@ -92,7 +93,8 @@ export type Port = typeof Port.Type
 /**
  * A node. `name` is what a file calls it (and `SIM_HOST` of ibsim), where that is not its {@link canonicalName}.
  *
- * A number from 1 to `numPorts` that is not among `ports` is a port without a cable. A switch has its port 0 there.
+ * A number from 1 to `numPorts` that is not among `ports` is a port without a
+ * cable. A switch has its port 0 there.
  *
  * @category schemas
  * @since 0.1.0

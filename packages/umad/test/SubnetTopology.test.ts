@@ -42,7 +42,9 @@ const comparable = ({ nodes }: SubnetTopology.SubnetTopology, withLids: boolean)
       numPorts,
       systemGuid,
       vendorId,
-      ports: ports.map(({ guid, lid, link, lmc, number }) => ({
+      ports: ports.filter(({ link, number }) => link !== undefined || number === 0).map((
+        { guid, lid, link, lmc, number }
+      ) => ({
         guid,
         lid: withLids ? lid : undefined,
         link,

@@ -7,7 +7,7 @@ import type * as ExtendedCompletion from "@effect-rdma/verbs/ExtendedCompletion"
 import type * as Duration from "effect/Duration"
 import type * as Topology from "../Topology.ts"
 import * as Heap from "./heap.ts"
-import type { SentMad } from "./umad/answer.ts"
+import type { Managed, SentMad } from "./umad/answer.ts"
 import type { WorkList } from "./workList.ts"
 
 /** A device of a running fabric. */
@@ -59,6 +59,8 @@ export interface FabricState {
   readonly work: WorkList
   /** What tests have to say about MADs on their way: a reply, that it is lost, or nothing. */
   readonly onMad: Array<(mad: SentMad) => Uint8Array | "lost" | undefined>
+  /** What its InfiniBand ports are cabled to; made when it is first asked for. */
+  readonly managed: () => Managed
   /** Runs something later, unless the fabric ends before or what it gives is called. */
   readonly after: (duration: Duration.Input, run: () => void) => () => void
 }

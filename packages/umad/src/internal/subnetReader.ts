@@ -84,8 +84,16 @@ interface WrittenNode extends Omit<SubnetTopology.Node, "name" | "ports"> {
   readonly line: number
   readonly name: string
   readonly management: SubnetTopology.Port | undefined
+  /** What its ports may run at that have no link, where the file says so. */
+  readonly enabled: SubnetTopology.Enabled | undefined
   readonly ports: Map<number, WrittenPort>
 }
+
+// ibsim: 4x, single data rate.
+const usuallyEnabled: SubnetTopology.Enabled = { width: 2, speed: 1, extendedSpeed: 0 }
+
+const isSame = (self: SubnetTopology.Enabled, that: SubnetTopology.Enabled): boolean =>
+  self.width === that.width && self.speed === that.speed && self.extendedSpeed === that.extendedSpeed
 
 /** What assignments leave behind for the nodes after them. */
 const fileState = () => ({
@@ -96,10 +104,7 @@ const fileState = () => ({
   vendorId: 0,
   deviceId: 0,
   systemGuid: 0n,
-  // ibsim: 4x, single data rate
-  width: 2,
-  speed: 1,
-  extendedSpeed: 0
+  ...usuallyEnabled
 })
 type FileState = ReturnType<typeof fileState>
 
@@ -183,6 +188,8 @@ const readNode = Effect.fnUntraced(function*(
   const guid = yield* guidOf(line, `0x${file.next[kind].toString(16)}`)
   const description = (quoted.exec(rest) ?? unquoted.exec(rest))?.[1] || name
   const { lid, lmc } = yield* lidAndLmc(line, rest.replace(quoted, "#"))
+  const { extendedSpeed, speed, width } = file
+  const enabled = isSame(file, usuallyEnabled) ? undefined : { width, speed, extendedSpeed }
   const node: WrittenNode = {
     line,
     kind,
@@ -195,8 +202,15 @@ const readNode = Effect.fnUntraced(function*(
     numPorts,
     enhancedPort0: kind === "switch" && /enhanced port 0/.test(rest),
     management: kind === "switch"
-      ? { number: Identifier.AnyPortNumber.make(0), guid: file.portGuid ?? guid, lid, lmc }
+      ? {
+        number: Identifier.AnyPortNumber.make(0),
+        guid: file.portGuid ?? guid,
+        lid,
+        lmc,
+        ...(enabled === undefined ? undefined : { enabled })
+      }
       : undefined,
+    enabled,
     ports: new Map()
   }
   // As ibsim: an adapter takes a GUID for each port too. The device id stays for the nodes that follow.
@@ -269,11 +283,20 @@ const noLid = Lid.Lid.make(0)
 
 const resolve = Effect.fnUntraced(function*(
   nodes: ReadonlyMap<string, WrittenNode>,
-  { line: _line, management, name, ports, ...node }: WrittenNode
+  { enabled, line: _line, management, name, ports, ...node }: WrittenNode
 ): Effect.fn.Return<SubnetTopology.Node, SubnetTopologyError> {
   const linked = yield* Effect.forEach(ports.values(), (port) => connect(nodes, name, port))
+  const unlinked = enabled === undefined ? [] : Array.from({ length: node.numPorts }, (_, index) => index + 1)
+    .filter((number) => !ports.has(number))
+    .map((number): SubnetTopology.Port => ({
+      number: Identifier.AnyPortNumber.make(number),
+      guid: management?.guid ?? Guid.Guid.make(node.guid + BigInt(number)),
+      lid: noLid,
+      lmc: 0,
+      enabled
+    }))
   const named = name === canonicalName(node) ? undefined : { name }
-  return { ...node, ...named, ports: [...(management === undefined ? [] : [management]), ...linked] }
+  return { ...node, ...named, ports: [...(management === undefined ? [] : [management]), ...linked, ...unlinked] }
 })
 
 const connect = Effect.fnUntraced(function*(
@@ -291,15 +314,12 @@ const connect = Effect.fnUntraced(function*(
   if (runsAt === undefined) {
     return yield* wrong(line, `this port and port ${remotePort} of "${remote}" have no speed or width in common`)
   }
-  const usual = enabledFor(runsAt)
-  const isUsual = usual.width === enabled.width && usual.speed === enabled.speed &&
-    usual.extendedSpeed === enabled.extendedSpeed
   return {
     number: Identifier.AnyPortNumber.make(number),
     guid,
     lid,
     lmc,
-    ...(isUsual ? undefined : { enabled }),
+    ...(isSame(enabled, enabledFor(runsAt)) ? undefined : { enabled }),
     link: { node: far.guid, port: Identifier.PortNumber.make(remotePort), ...runsAt }
   }
 })

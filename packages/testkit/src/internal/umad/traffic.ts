@@ -11,7 +11,7 @@ import type * as Topology from "../../Topology.ts"
 import type * as Heap from "../heap.ts"
 import * as Host from "../host.ts"
 import * as Agents from "./agents.ts"
-import { answer, type Place } from "./answer.ts"
+import { carry, type Place } from "./answer.ts"
 import { type AgentState, fail, type FileState, forget, type OpenPorts, type Outstanding } from "./openPorts.ts"
 
 type Operations = Pick<
@@ -53,14 +53,19 @@ export const make = (fabric: Host.FabricState, host: Host.HostState, openPorts: 
     const sent = { from, address, mad }
     const told = fabric.onMad.reduce<Uint8Array | "lost" | undefined>((known, react) => known ?? react(sent), undefined)
     if (told === "lost") return
-    const reply = told ?? answer(fabric, sent)
-    if (reply !== undefined) {
-      return arrive(device, portNum, { address: { ...address, qkey: noKey }, mad: reply }, address.qpn)
+    const reply = (mad: Uint8Array) =>
+      arrive(device, portNum, { address: { ...address, qkey: noKey }, mad }, address.qpn)
+    if (told !== undefined) return reply(told)
+    if (port.linkLayer === "ethernet") {
+      const to = destinationOf(fabric, from, address)
+      return to === undefined ? undefined : come(from, address, agent.qpn, to, mad)
     }
-    const to = destinationOf(fabric, from, address)
-    if (to === undefined) return
-    const received = { address: receivedAddress(from, address, to.port, agent.qpn), mad }
-    for (const react of to.host.onMad) react(to.device, to.port.number, received, address.qpn)
+    const outcome = carry(fabric.managed(), sent)
+    if (outcome === undefined) return
+    const end = () =>
+      outcome._tag === "Reply" ? reply(outcome.mad) : come(from, address, agent.qpn, outcome.at, outcome.mad)
+    if (outcome.latency === 0) end()
+    else fabric.after(outcome.latency, () => fabric.work.run(end))
   }
 
   return {
@@ -182,31 +187,30 @@ const checkRoom = (call: string, buffer: Buffer, length: number): void => {
 const portOf = (device: Host.DeviceState, portNum: number): Topology.Port | undefined =>
   device.plugged ? device.description.ports.find(({ number }) => number === portNum) : undefined
 
-const isOwn = (port: Topology.Port, lid: number): boolean =>
-  lid === Lid.permissive || (port.lid !== 0 && lid >= port.lid && lid < port.lid + 2 ** port.lmc)
-
-/** The port that answers to an address: by its LID on InfiniBand, by its GID on Ethernet. */
+/** The port that answers to an address on Ethernet. */
 const destinationOf = (
   fabric: Host.FabricState,
   from: Place,
-  { grh, lid }: MadAddress.MadAddress
+  { grh }: MadAddress.MadAddress
 ): Place | undefined => {
-  const isThere = (port: Topology.Port): boolean =>
-    from.port.linkLayer === "ethernet"
-      ? grh !== undefined && Host.gidsOf(port).some(({ gid }) => Gid.Equivalence(gid, grh.gid))
-      : isOwn(port, lid)
+  if (grh === undefined) return undefined
+  const isThere = (port: Topology.Port): boolean => Host.gidsOf(port).some(({ gid }) => Gid.Equivalence(gid, grh.gid))
   if (isThere(from.port)) return from
   if (from.port.physState !== "linkUp") return undefined
   for (const host of fabric.hosts.values()) {
     for (const device of host.devices) {
       for (const port of device.description.ports) {
-        if (port.linkLayer === from.port.linkLayer && port.physState === "linkUp" && isThere(port)) {
-          return { host, device, port }
-        }
+        if (port.linkLayer === "ethernet" && port.physState === "linkUp" && isThere(port)) return { host, device, port }
       }
     }
   }
   return undefined
+}
+
+/** A MAD comes to the agents of a port. */
+const come = (from: Place, address: MadAddress.MadAddress, sourceQpn: number, to: Place, mad: Uint8Array): void => {
+  const received = { address: receivedAddress(from, address, to.port, sourceQpn), mad }
+  for (const react of to.host.onMad) react(to.device, to.port.number, received, address.qpn)
 }
 
 const receivedAddress = (

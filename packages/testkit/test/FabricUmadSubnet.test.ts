@@ -1,0 +1,231 @@
+import * as Guid from "@effect-rdma/core/Guid"
+import * as Lid from "@effect-rdma/core/Lid"
+import { Fabric, Topology } from "@effect-rdma/testkit"
+import { PortInfo } from "@effect-rdma/umad/PortInfo"
+import { Smp } from "@effect-rdma/umad/Smp"
+import * as SubnetTopology from "@effect-rdma/umad/SubnetTopology"
+import { SwitchInfo } from "@effect-rdma/umad/SwitchInfo"
+import * as UmadAgent from "@effect-rdma/umad/UmadAgent"
+import * as UmadLibrary from "@effect-rdma/umad/UmadLibrary"
+import * as UmadPort from "@effect-rdma/umad/UmadPort"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, type Scope } from "effect"
+import { TestClock } from "effect/testing"
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { ask, directedAgent, walk } from "./subnetWalk.ts"
+
+const twoHosts = readFileSync(join(import.meta.dirname, "../../../scripts/topologies/two-hosts.net"), "utf8")
+
+const on = (text: string, options: Partial<Topology.Input> = {}) =>
+  Effect.fnUntraced(function*<A, E>(program: Effect.Effect<A, E, Fabric.Fabric | Fabric.Seams | Scope.Scope>) {
+    const topology = yield* Topology.fromText(text)
+    return yield* Effect.scoped(program).pipe(Effect.provide(Fabric.layerFrom({ ...topology, ...options })))
+  })
+
+/** What umad tells of the host's first port. */
+const attributes = Effect.gen(function*() {
+  const port = yield* UmadPort.get(yield* UmadLibrary.init())
+  return port.attributes
+})
+
+/** An effect that may wait for the clock, which passes. */
+const passing = <A, E, R>(program: Effect.Effect<A, E, R>) =>
+  Effect.gen(function*() {
+    const fiber = yield* Effect.forkChild(program, { startImmediately: true })
+    yield* TestClock.adjust("1 minute")
+    return yield* Fiber.join(fiber)
+  })
+
+const portInfo = (agent: UmadAgent.UmadAgent, path: ReadonlyArray<number>, number: number) =>
+  Effect.flatMap(
+    ask(agent, path, { attributeId: PortInfo.attributeId, attributeModifier: number }),
+    (answer) => Effect.fromResult(PortInfo.decode(answer?.data ?? new Uint8Array(0)))
+  )
+
+const writePortInfo = (
+  agent: UmadAgent.UmadAgent,
+  path: ReadonlyArray<number>,
+  number: number,
+  change: Partial<PortInfo>
+) =>
+  Effect.gen(function*() {
+    const before = yield* portInfo(agent, path, number)
+    const data = yield* Effect.fromResult(PortInfo.encode({ ...before, portState: "nop", ...change }))
+    return yield* ask(agent, path, {
+      attributeId: PortInfo.attributeId,
+      attributeModifier: number,
+      method: "set",
+      data
+    })
+  })
+
+/** A fat tree of `leaves` switches of 36 ports, 18 hosts each, under 18 spines. */
+const fatTree = (leaves: number): string => {
+  const lines: Array<string> = []
+  for (let leaf = 0; leaf < leaves; leaf++) {
+    lines.push("", `Switch 36 "leaf-${leaf}"`)
+    for (let host = 1; host <= 18; host++) lines.push(`[${host}] "host-${leaf}-${host}"[1]`)
+    for (let spine = 1; spine <= 18; spine++) lines.push(`[${18 + spine}] "spine-${spine}"[${leaf + 1}]`)
+    for (let host = 1; host <= 18; host++) lines.push("", `Ca 1 "host-${leaf}-${host}"`, `[1] "leaf-${leaf}"[${host}]`)
+  }
+  for (let spine = 1; spine <= 18; spine++) {
+    lines.push("", `Switch 36 "spine-${spine}"`)
+    for (let leaf = 0; leaf < leaves; leaf++) lines.push(`[${leaf + 1}] "leaf-${leaf}"[${18 + spine}]`)
+  }
+  return lines.join("\n")
+}
+
+describe("the subnet of a fabric", () => {
+  it.effect("is the one of the file: every node, by directed routes", () =>
+    on(twoHosts)(Effect.gen(function*() {
+      const { nodes } = yield* SubnetTopology.parse(twoHosts)
+      const found = yield* walk(yield* directedAgent)
+      assert.deepStrictEqual(
+        found.map(({ info }) => [info.nodeGuid, info.nodeType, info.numPorts]).toSorted(),
+        nodes.map(({ guid, kind, numPorts }) => [guid, kind, numPorts]).toSorted()
+      )
+    })))
+
+  it.effect("has hosts with the names of the file, LIDs and active ports", () =>
+    on(twoHosts)(Effect.gen(function*() {
+      const alpha = yield* attributes
+      const beta = yield* attributes.pipe(Effect.provide(Fabric.host("host-beta")))
+      assert.deepInclude(alpha, {
+        baseLid: 2,
+        smLid: 1,
+        state: "active",
+        portGuid: Guid.Guid.make(0x10_0001n),
+        capmask: 0x0050_c048
+      })
+      assert.deepInclude(beta, {
+        baseLid: 4,
+        smLid: 1,
+        state: "active",
+        portGuid: Guid.Guid.make(0x10_0003n),
+        rate: 10
+      })
+    })))
+
+  it.effect("sets the hop pointer and the return path as the kernel does", () =>
+    on(twoHosts)(Effect.gen(function*() {
+      const answer = yield* ask(yield* directedAgent, [1, 8, 1], { attributeId: 0x11 })
+      const mad = answer?.mad ?? new Uint8Array()
+      assert.deepStrictEqual([mad[4], mad[6], mad[7]], [0x80, 0, 3])
+      assert.deepStrictEqual(Array.from(mad.subarray(128, 132)), [0, 1, 8, 1])
+      assert.deepStrictEqual(Array.from(mad.subarray(192, 196)), [0, 1, 8, 1])
+    })))
+
+  it.effect("answers by LID over its forwarding tables", () =>
+    on(twoHosts)(Effect.gen(function*() {
+      const port = yield* UmadPort.open(yield* UmadLibrary.init())
+      const agent = yield* UmadAgent.register(port, { mgmtClass: 0x01 })
+      const mad = yield* Effect.fromResult(
+        Smp.encode({ baseVersion: 1, mgmtClass: "subnLidRouted", classVersion: 1, method: "get", attributeId: 0x10 })
+      )
+      const names = yield* Effect.forEach([1, 2, 3, 4], (lid) =>
+        Effect.map(UmadAgent.request(agent, { address: { lid: Lid.Lid.make(lid) }, mad }), (answer) =>
+          Buffer.from(answer.mad.subarray(64, 128)).toString().replaceAll("\0", "")))
+      assert.deepStrictEqual(names, ["switch-one", "host-alpha", "switch-two", "host-beta"])
+      const nobody = UmadAgent.request(agent, { address: { lid: Lid.Lid.make(77) }, mad, retries: 0 })
+      assert.strictEqual((yield* passing(Effect.flip(nobody)))._tag, "MadTimeout")
+    })))
+
+  it.effect("loses what leads nowhere", () =>
+    on(twoHosts)(Effect.gen(function*() {
+      const agent = yield* directedAgent
+      for (const path of [[2], [1, 7], [1, 200], [1, 0], [1, 1, 1]]) {
+        assert.isUndefined(yield* passing(ask(agent, path, { attributeId: 0x11 })), String(path))
+      }
+    })))
+
+  it.effect("without a subnet manager is to be initialised, step by step", () =>
+    on(twoHosts, { subnetManager: false })(Effect.gen(function*() {
+      const agent = yield* directedAgent
+      assert.deepInclude(yield* portInfo(agent, [], 1), {
+        portState: "init",
+        lid: Lid.Lid.make(0),
+        portPhysicalState: "linkUp"
+      })
+      const ids = { lid: Lid.Lid.make(9), masterSmLid: Lid.Lid.make(9) }
+      const early = yield* writePortInfo(agent, [], 1, { ...ids, portState: "active" })
+      assert.strictEqual(early?.status, 0x1c)
+      const states = [[[], 1, "armed"], [[1], 1, "armed"], [[], 1, "active"], [[1], 1, "active"]] as const
+      for (const [path, number, portState] of states) {
+        const answer = yield* writePortInfo(agent, path, number, { ...ids, portState })
+        assert.strictEqual(answer?.status, 0, portState)
+      }
+      assert.deepInclude(yield* attributes, { baseLid: 9, smLid: 9, state: "active" })
+    })))
+
+  it.effect("refuses a LID that is none, and writing what can only be read", () =>
+    on(twoHosts)(Effect.gen(function*() {
+      const agent = yield* directedAgent
+      for (const lid of [0, 0xc000, 0xffff]) {
+        assert.strictEqual((yield* writePortInfo(agent, [], 1, { lid: Lid.Lid.make(lid) }))?.status, 0x1c)
+      }
+      assert.strictEqual((yield* ask(agent, [], { attributeId: 0x11, method: "set" }))?.status, 0x0c)
+      assert.strictEqual((yield* ask(agent, [], { attributeId: 0x12 }))?.status, 0x0c)
+      assert.strictEqual((yield* ask(agent, [], { attributeId: 0x33 }))?.status, 0x0c)
+    })))
+
+  it.effect("brings a link up again that somebody took down, and notes the change at the switch", () =>
+    on(twoHosts)(Effect.gen(function*() {
+      const agent = yield* directedAgent
+      assert.strictEqual((yield* writePortInfo(agent, [1], 8, { portState: "down" }))?.status, 0)
+      assert.deepInclude(yield* portInfo(agent, [1, 8], 8), { portState: "active", portPhysicalState: "linkUp" })
+    })))
+
+  it.effect("changes with the cable of a host, as both ends see it", () =>
+    on(twoHosts)(Effect.gen(function*() {
+      const fabric = yield* Fabric.Fabric
+      const agent = yield* directedAgent
+      yield* fabric.setLink("host-beta", "mlx5_0", 1, "down")
+      assert.deepInclude(yield* portInfo(agent, [1, 8], 1), { portState: "down", portPhysicalState: "polling" })
+      assert.lengthOf(yield* walk(agent), 3)
+      const beta = attributes.pipe(Effect.provide(Fabric.host("host-beta")))
+      assert.deepInclude(yield* beta, { state: "down", physState: "polling" })
+      yield* fabric.setLink("host-beta", "mlx5_0", 1, "up")
+      assert.deepInclude(yield* portInfo(agent, [1, 8], 1), { portState: "active", portPhysicalState: "linkUp" })
+      assert.lengthOf(yield* walk(agent), 4)
+      assert.deepInclude(yield* beta, { state: "active", baseLid: 4 })
+    })))
+
+  it.effect("wants the M_Key of a port that has one", () =>
+    on(twoHosts)(Effect.gen(function*() {
+      const agent = yield* directedAgent
+      assert.strictEqual((yield* writePortInfo(agent, [1], 0, { mKey: 7n, mKeyProtectBits: 1 }))?.status, 0)
+      assert.deepInclude(yield* portInfo(agent, [1], 0), { mKey: 0n, mKeyProtectBits: 1 })
+      assert.isUndefined(yield* passing(writePortInfo(agent, [1], 0, { mKeyProtectBits: 0 })))
+      assert.deepInclude(yield* portInfo(agent, [1], 0), { mKeyViolations: 1, mKeyProtectBits: 1 })
+    })))
+
+  it.effect("starts and is walked with more than 500 nodes in seconds", () =>
+    Effect.gen(function*() {
+      const text = fatTree(30)
+      const started = performance.now()
+      const found = yield* on(text)(Effect.flatMap(directedAgent, walk))
+      assert.lengthOf(found, 30 * 18 + 30 + 18)
+      assert.isBelow(performance.now() - started, 10_000)
+    }))
+
+  it.effect("routes every pair of a fat tree, and spreads the ways over the spines", () =>
+    on(fatTree(3))(Effect.gen(function*() {
+      const agent = yield* directedAgent
+      const port = yield* UmadPort.open(yield* UmadLibrary.init())
+      const byLid = yield* UmadAgent.register(port, { mgmtClass: 0x01 })
+      const mad = yield* Effect.fromResult(
+        Smp.encode({ baseVersion: 1, mgmtClass: "subnLidRouted", classVersion: 1, method: "get", attributeId: 0x11 })
+      )
+      const info = yield* ask(agent, [1], { attributeId: SwitchInfo.attributeId })
+      const { linearFdbTop } = yield* Effect.fromResult(SwitchInfo.decode(info?.data ?? new Uint8Array()))
+      assert.strictEqual(Number(linearFdbTop), 3 * 18 + 3 + 18)
+      for (let lid = 1; lid <= linearFdbTop; lid++) {
+        yield* UmadAgent.request(byLid, { address: { lid: Lid.Lid.make(lid) }, mad })
+      }
+      const table = yield* ask(agent, [1], { attributeId: 0x19 })
+      const loads = new Map<number, number>()
+      for (const out of table?.data ?? []) if (out > 18 && out < 0xff) loads.set(out, (loads.get(out) ?? 0) + 1)
+      assert.strictEqual(loads.size, 18)
+    })))
+})
