@@ -11,12 +11,11 @@ import * as Lid from "@effect-rdma/core/Lid"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import * as DirectedRouteSmp from "./DirectedRouteSmp.ts"
+import * as SmpCodec from "./internal/smpCodec.ts"
 import type * as MadAttribute from "./MadAttribute.ts"
 import type * as MadLayout from "./MadLayout.ts"
 import type { MadStatus } from "./MadStatus.ts"
 import type { MadTimeout } from "./MadTimeout.ts"
-import * as Smp from "./Smp.ts"
 import type { UmadError } from "./UmadError.ts"
 import * as UmadPort from "./UmadPort.ts"
 
@@ -103,8 +102,6 @@ export const set = <F extends MadLayout.Fields>(
 
 const decodeRoute = Schema.decodeEffect(Route)
 
-const attributeOffset = 64
-
 const request = <F extends MadLayout.Fields>(
   port: UmadPort.OpenPort,
   method: "get" | "set",
@@ -115,40 +112,11 @@ const request = <F extends MadLayout.Fields>(
 ): Effect.Effect<MadLayout.Record<F>, UmadError | MadTimeout | MadStatus | Schema.SchemaError> =>
   Effect.gen(function*() {
     const way = yield* decodeRoute(route)
-    const data = new Uint8Array(64)
-    // A notice of subnet management ends before its GID.
-    data.set((yield* Effect.fromResult(attribute.encode(values))).subarray(0, data.length))
-    const fields = {
-      baseVersion: 1,
-      classVersion: 1,
-      method,
-      attributeId: attribute.attributeId,
-      attributeModifier: modifier,
-      mKey,
-      data
-    } as const
-    const mad = yield* Effect.fromResult(
-      "lid" in way
-        ? Smp.Smp.encode({ ...fields, mgmtClass: "subnLidRouted" })
-        : DirectedRouteSmp.DirectedRouteSmp.encode({
-          ...fields,
-          mgmtClass: "subnDirectedRoute",
-          hopCount: way.path.length,
-          drSlid: Lid.permissive,
-          drDlid: Lid.permissive,
-          initialPath: pathBytes(way.path)
-        })
-    )
+    const mad = yield* Effect.fromResult(SmpCodec.encode(method, way, attribute, values, { mKey, modifier }))
     const answer = yield* UmadPort.request(port, {
       address: { lid: "lid" in way ? way.lid : Lid.permissive },
       mad,
       ...patience
     })
-    return yield* Effect.fromResult(attribute.decode(answer.mad, attributeOffset))
+    return yield* Effect.fromResult(SmpCodec.decode(attribute, answer.mad))
   })
-
-const pathBytes = (path: ReadonlyArray<number>): Uint8Array => {
-  const bytes = new Uint8Array(64)
-  bytes.set(path, 1)
-  return bytes
-}

@@ -48,7 +48,7 @@ export const addNode = (
 }
 
 /** A port that there is, whether or not its PortInfo comes. */
-export const expectPort = (node: FoundNode, number: number, guid: Guid.Guid): void => {
+export const expectPort = (node: FoundNode, number: number, guid: Guid.Guid = node.info.portGuid): void => {
   if (!node.ports.has(number)) node.ports.set(number, { guid, info: undefined, link: undefined })
 }
 

@@ -7,7 +7,6 @@ import * as Resource from "@effect-rdma/core/Resource"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { MadStatus } from "../MadStatus.ts"
 import { MadTimeout } from "../MadTimeout.ts"
@@ -36,16 +35,11 @@ export const patienceOf = (
 /** How much later than the kernel a request is given up here. */
 export const graceMillis = 1000
 
-/** The response, or why there is none that says yes. */
-export const answerOf = (
-  outcome: Traffic.Outcome,
-  request: Request,
-  patience: Patience
-): Result.Result<Umad.ReceivedMad, MadTimeout | MadStatus> => {
-  if (outcome === "timeout") return Result.fail(new MadTimeout({ ...request, ...patience }))
-  const status = MadHeader.status(outcome.mad)
-  return status === 0 ? Result.succeed(outcome) : Result.fail(new MadStatus({ ...request, status, mad: outcome.mad }))
-}
+/** Why an outcome is no response that says yes. */
+export const failureOf = (outcome: Traffic.Outcome, request: Request, patience: Patience): MadTimeout | MadStatus =>
+  outcome === "timeout"
+    ? new MadTimeout({ ...request, ...patience })
+    : new MadStatus({ ...request, status: MadHeader.status(outcome.mad), mad: outcome.mad })
 
 /** The MAD is the caller's to give: its transaction id is filled in. */
 export const run = (
@@ -72,7 +66,11 @@ export const run = (
         orElse: () => Effect.succeed<Traffic.Outcome>("timeout")
       }),
       Effect.ensuring(Effect.sync(() => traffic.waiting.delete(key))),
-      Effect.flatMap((outcome) => Effect.fromResult(answerOf(outcome, request, patience)))
+      Effect.flatMap((outcome) =>
+        outcome !== "timeout" && MadHeader.status(outcome.mad) === 0
+          ? Effect.succeed(outcome)
+          : Effect.fail(failureOf(outcome, request, patience))
+      )
     )
   })
 

@@ -30,10 +30,10 @@ export const make = (library: Library.Library): Operations => {
   const recv = library.bind("umad_recv", ["int", "pointer", "buffer", "int"], "int")
   const poll = library.bind("umad_poll", ["int", "int"], "int")
 
-  const isReadable = (portId: PortId): Effect.Effect<boolean, UmadError> =>
+  const isReadable = (portId: PortId, millis = 0): Effect.Effect<boolean, UmadError> =>
     Effect.matchEffect(
       ReturnConvention.negativeErrno(
-        () => poll(portId, 0),
+        () => poll(portId, millis),
         (returned, variable) => returned === ETIMEDOUT ? returned : variable || returned
       ),
       {
@@ -43,10 +43,13 @@ export const make = (library: Library.Library): Operations => {
       }
     )
 
-  const look = (portId: PortId): Effect.Effect<void, UmadError> =>
+  const look = (portId: PortId, looks = 0): Effect.Effect<void, UmadError> =>
     Effect.flatMap(
-      isReadable(portId),
-      (isThere) => isThere ? Effect.void : Effect.andThen(Effect.sleep(lookMillis), look(portId))
+      isReadable(portId, looks < quickLooks ? lookMillis : 0),
+      (isThere) =>
+        isThere
+          ? Effect.void
+          : Effect.andThen(looks < quickLooks ? Effect.yieldNow : Effect.sleep(lookMillis), look(portId, looks + 1))
     )
 
   return {
@@ -95,7 +98,7 @@ export const make = (library: Library.Library): Operations => {
           }
         )
       }),
-    poll: isReadable,
+    poll: (portId) => isReadable(portId),
     awaitMad: (portId) => Effect.catchTag(Readiness.readable(portId), "NotPollable", () => look(portId))
   }
 }
@@ -109,3 +112,6 @@ const ENOSPC = Errno.numberOf("ENOSPC")
 
 /** A simulator's descriptor is none of the kernel's: all that can be done is to look, again and again. */
 const lookMillis = 1
+
+/** An answer takes a twentieth of what the shortest sleep does: so long the thread waits for it. */
+const quickLooks = 1
