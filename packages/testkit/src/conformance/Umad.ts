@@ -5,10 +5,13 @@
  * @since 0.1.0
  */
 import * as Adapters from "./umad/Adapters.ts"
+import * as Agents from "./umad/Agents.ts"
 import * as DeviceLists from "./umad/DeviceLists.ts"
 import * as Library from "./umad/Library.ts"
 import * as Lifetimes from "./umad/Lifetimes.ts"
+import * as OpenPorts from "./umad/OpenPorts.ts"
 import * as Ports from "./umad/Ports.ts"
+import * as Requests from "./umad/Requests.ts"
 import type * as UmadLane from "./UmadLane.ts"
 
 /**
@@ -22,7 +25,10 @@ export const suites = {
   DeviceLists,
   Ports,
   Adapters,
-  Lifetimes
+  Lifetimes,
+  OpenPorts,
+  Agents,
+  Requests
 } as const
 
 /**

@@ -164,7 +164,9 @@ const operationsOf = (library: Library.Library): Umad["Service"] => {
         return Effect.map(
           ReturnConvention.negativeErrno(
             () => getCaPortguids(caName ?? null, guids, maximumPorts),
-            (errno) => lookupErrorOf("umad_get_ca_portguids", errno, inputOf(caName))
+            // -1 stands for any failure of umad_get_ca, which leaves its cause in the variable.
+            (errno, variable) =>
+              lookupErrorOf("umad_get_ca_portguids", errno === 1 ? variable || EIO : errno, inputOf(caName))
           ),
           (count) => Array.from({ length: count }, (_, index) => Guid.Guid.make(guids.getBigUint64(index * 8)))
         )

@@ -183,17 +183,18 @@ const withBuffer = <A, E>(
     Effect.flatMap(bufferOf(port, length), (buffer) => Resource.use(buffer, (pointer) => use(pointer, buffer.length)))
   )
 
-const bufferOf = (port: UmadPort.OpenPort, length: number): Effect.Effect<MadBuffer.MadBuffer, UmadError> => {
-  const { buffer } = port.traffic
-  if (buffer !== undefined && buffer.handle.length >= length) return Effect.succeed(buffer.handle)
-  return Effect.uninterruptible(Effect.gen(function*() {
-    const scope = yield* Scope.make()
-    const handle = yield* Scope.provide(
-      Effect.catchTag(MadBuffer.alloc(port, Math.max(length, firstLength)), "SchemaError", Effect.die),
-      scope
-    )
-    port.traffic.buffer = { handle, scope }
-    if (buffer !== undefined) yield* Scope.close(buffer.scope, Exit.void)
-    return handle
-  }))
-}
+const bufferOf = (port: UmadPort.OpenPort, length: number): Effect.Effect<MadBuffer.MadBuffer, UmadError> =>
+  Effect.suspend(() => {
+    const { buffer } = port.traffic
+    if (buffer !== undefined && buffer.handle.length >= length) return Effect.succeed(buffer.handle)
+    return Effect.uninterruptible(Effect.gen(function*() {
+      const scope = yield* Scope.make()
+      const handle = yield* Scope.provide(
+        Effect.catchTag(MadBuffer.alloc(port, Math.max(length, firstLength)), "SchemaError", Effect.die),
+        scope
+      )
+      port.traffic.buffer = { handle, scope }
+      if (buffer !== undefined) yield* Scope.close(buffer.scope, Exit.void)
+      return handle
+    }))
+  })
