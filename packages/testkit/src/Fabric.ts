@@ -13,10 +13,12 @@ import * as CreationSite from "@effect-rdma/core/CreationSite"
 import type * as Pointer from "@effect-rdma/core/Pointer"
 import { RdmaCm } from "@effect-rdma/rdmacm/RdmaCm"
 import type * as MadAddress from "@effect-rdma/umad/MadAddress"
+import * as SubnetTopology from "@effect-rdma/umad/SubnetTopology"
 import { Umad } from "@effect-rdma/umad/Umad"
 import type * as AsyncEvent from "@effect-rdma/verbs/AsyncEvent"
 import { Verbs } from "@effect-rdma/verbs/Verbs"
 import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
@@ -104,6 +106,17 @@ export interface SentMad {
 }
 
 /**
+ * What happens to the MADs that go over a cable.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Disturbance {
+  readonly latency?: Duration.Input
+  readonly drops?: (packet: { readonly count: number; readonly mad: Uint8Array }) => boolean
+}
+
+/**
  * A running fabric, from the outside: what tests ask and do.
  *
  * @category services
@@ -132,6 +145,22 @@ export class Fabric extends Context.Service<Fabric, {
    * until they give up. Dies with `FabricMisuse` when there is no such port.
    */
   readonly setLink: (host: string, device: string, portNum: number, link: "up" | "down") => Effect.Effect<void>
+  /**
+   * The InfiniBand subnet as it is now: with the LIDs that its manager gave, and the links that are up.
+   */
+  readonly subnet: Effect.Effect<SubnetTopology.SubnetTopology>
+  /**
+   * Takes the power from a node of the subnet, or gives it back. A dead node answers nothing and forwards nothing, its links
+   * are down, and the subnet manager finds other ways around it. `node` is its name in the topology file; without a file, the
+   * switch is `switch-1` and an adapter such as `host-a mlx5_0`. Dies with `FabricMisuse` when there is no such node.
+   */
+  readonly setNode: (node: string, state: "alive" | "dead") => Effect.Effect<void>
+  /**
+   * Disturbs the cable at a port: from now on each MAD takes so long to get over it, and those are lost of which `drops` says
+   * so. They count from 1, both directions together, answers too. What is left out is undisturbed. Dies with
+   * `FabricMisuse` when there is no such node, or no cable at the port.
+   */
+  readonly disturb: (node: string, portNum: number, disturbance: Disturbance) => Effect.Effect<void>
   /**
    * Raises an asynchronous event: of a port or the device on every context of it, of a queue on the context that it was
    * made on. Dies with `FabricMisuse` when there is no such device or queue.
@@ -228,6 +257,7 @@ export const make = Effect.fn("Fabric.make")(function*(
   let managed: Answer.Managed | undefined
   const fabric: Host.FabricState = {
     hosts,
+    hasSubnet: topology.subnet !== undefined,
     managed: () => managed ??= Answer.make(topology, fabric),
     work: WorkList.make(),
     onMad: [],
@@ -237,7 +267,7 @@ export const make = Effect.fn("Fabric.make")(function*(
     }
   }
   // Ports that are to be configured are so from the start.
-  if (topology.subnet !== undefined) fabric.managed()
+  if (fabric.hasSubnet) fabric.managed()
   const numbers = { nextHighTid: 1 }
   const seams = new Map(Array.from(hosts, ([name, host]) => [name, seamsOf(fabric, host, scope, log, numbers)]))
 
@@ -271,6 +301,20 @@ export const make = Effect.fn("Fabric.make")(function*(
             mad: mad.slice()
           })
         )
+      }),
+    subnet: Effect.sync(() => Subnet.describe(fabric.managed().subnet)),
+    setNode: (name, state) =>
+      Effect.sync(() => {
+        const { subnet } = fabric.managed()
+        Subnet.setAlive(subnet, nodeOf("Fabric.setNode", subnet, name), state === "alive")
+      }),
+    disturb: (name, portNum, { drops = () => false, latency = 0 }) =>
+      Effect.sync(() => {
+        const call = "Fabric.disturb"
+        const cable = Subnet.portOf(nodeOf(call, fabric.managed().subnet, name), portNum)?.cable
+        if (cable === undefined) throw new FabricMisuse({ call, problem: `port ${portNum} of ${name} has no cable` })
+        cable.latency = Duration.toMillis(latency)
+        cable.drops = drops
       }),
     setLink: (name, deviceName, portNum, link) =>
       Effect.sync(() => {
@@ -335,6 +379,12 @@ const deviceOf = (call: string, host: Host.HostState, name: string): Host.Device
   const device = host.devices.find((device) => device.name === name)
   if (device === undefined) throw new FabricMisuse({ call, problem: `${host.name} has no device ${name}` })
   return device
+}
+
+const nodeOf = (call: string, { nodes }: Subnet.SubnetState, name: string): Subnet.NodeState => {
+  const node = nodes.find(({ description }) => SubnetTopology.nameOf(description) === name)
+  if (node === undefined) throw new FabricMisuse({ call, problem: `the subnet has no node ${name}` })
+  return node
 }
 
 const copyOf = (call: NativeCall): NativeCall => ({ ...call })

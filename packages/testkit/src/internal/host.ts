@@ -61,6 +61,8 @@ export interface FabricState {
   readonly onMad: Array<(mad: SentMad) => Uint8Array | "lost" | undefined>
   /** What its InfiniBand ports are cabled to; made when it is first asked for. */
   readonly managed: () => Managed
+  /** Whether the topology says what they are cabled to. */
+  readonly hasSubnet: boolean
   /** Runs something later, unless the fabric ends before or what it gives is called. */
   readonly after: (duration: Duration.Input, run: () => void) => () => void
 }

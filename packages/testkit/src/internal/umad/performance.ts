@@ -96,16 +96,15 @@ const extended: ReadonlyArray<Name | undefined> = [
 
 const reset = (counters: Counters, names: ReadonlyArray<Name | undefined>, select: number): void => {
   for (const [bit, name] of names.entries()) {
-    if (name !== undefined && (select >>> bit & 1) === 1) counters[name] = 0n
+    if (name !== undefined && (select >>> bit & 1) === 1) counters[name] = 0
   }
 }
 
-const sum = (counters: ReadonlyArray<Counters>, name: Name): bigint =>
-  counters.reduce((total, counters) => total + counters[name], 0n)
+const sum = (counters: ReadonlyArray<Counters>, name: Name): number =>
+  counters.reduce((total, counters) => total + counters[name], 0)
 
 /** They stop at their highest value. */
-const narrow = (value: bigint, bits: number): number =>
-  Number(value < 1n << BigInt(bits) ? value : (1n << BigInt(bits)) - 1n)
+const narrow = (value: number, bits: number): number => Math.min(value, 2 ** bits - 1)
 
 const shortOf = (data: Uint8Array, counters: ReadonlyArray<Counters>): Uint8Array =>
   bytesOf(PortCounters, {
@@ -135,13 +134,13 @@ const extendedOf = (data: Uint8Array, counters: ReadonlyArray<Counters>): Uint8A
   return bytesOf(PortCountersExtended, {
     portSelect,
     counterSelect,
-    portXmitData: sum(counters, "xmitData"),
-    portRcvData: sum(counters, "rcvData"),
-    portXmitPkts: sum(counters, "xmitPkts"),
-    portRcvPkts: sum(counters, "rcvPkts"),
-    portUnicastXmitPkts: sum(counters, "unicastXmitPkts"),
-    portUnicastRcvPkts: sum(counters, "unicastRcvPkts"),
-    portMulticastXmitPkts: sum(counters, "multicastXmitPkts"),
-    portMulticastRcvPkts: sum(counters, "multicastRcvPkts")
+    portXmitData: BigInt(sum(counters, "xmitData")),
+    portRcvData: BigInt(sum(counters, "rcvData")),
+    portXmitPkts: BigInt(sum(counters, "xmitPkts")),
+    portRcvPkts: BigInt(sum(counters, "rcvPkts")),
+    portUnicastXmitPkts: BigInt(sum(counters, "unicastXmitPkts")),
+    portUnicastRcvPkts: BigInt(sum(counters, "unicastRcvPkts")),
+    portMulticastXmitPkts: BigInt(sum(counters, "multicastXmitPkts")),
+    portMulticastRcvPkts: BigInt(sum(counters, "multicastRcvPkts"))
   })
 }

@@ -1,4 +1,5 @@
 import * as Lid from "@effect-rdma/core/Lid"
+import * as Counters from "./counters.ts"
 import * as Smp from "./smp.ts"
 import * as Subnet from "./subnet.ts"
 
@@ -44,24 +45,20 @@ const pass = (from: Subnet.PortState, journey: Journey): Subnet.PortState | unde
     from.counters.xmitDiscards++
     return undefined
   }
-  const packets = BigInt(Math.max(1, Math.ceil((journey.mad.length - segmentHeader) / segmentData)))
-  from.counters.xmitPkts += packets
-  from.counters.unicastXmitPkts += packets
-  from.counters.xmitData += packets * wordsOfPacket
+  const packets = Math.max(1, Math.ceil((journey.mad.length - segmentHeader) / segmentData))
+  Counters.sent(from.counters, packets, packets * wordsOfPacket)
   cable.passed++
   if (cable.drops({ count: cable.passed, mad: journey.mad.slice() })) {
     to.counters.rcvErrors++
     return undefined
   }
-  to.counters.rcvPkts += packets
-  to.counters.unicastRcvPkts += packets
-  to.counters.rcvData += packets * wordsOfPacket
+  Counters.received(to.counters, packets, packets * wordsOfPacket)
   journey.latency += cable.latency
   return to
 }
 
 // A packet with its headers LRH, BTH and DETH and the invariant CRC, in units of 4 bytes.
-const wordsOfPacket = 72n
+const wordsOfPacket = 72
 const segmentHeader = 56
 const segmentData = 200
 

@@ -9,15 +9,17 @@ import type * as Topology from "../../Topology.ts"
 
 /** The subnet of hosts of which nothing is said: one switch for all ports; where that has not ports enough, several in a row. */
 export const of = ({ hosts }: Topology.Topology): SubnetTopology.SubnetTopology => {
-  const adapters = hosts.flatMap(({ devices }) => devices).filter((device) =>
-    device.nodeType === "ca" && device.ports.some(isInfiniband)
+  const adapters = hosts.flatMap((host) =>
+    host.devices
+      .filter((device) => device.nodeType === "ca" && device.ports.some(isInfiniband))
+      .map((device) => ({ name: `${host.name} ${device.name}`, device }))
   )
-  const places = adapters.flatMap((device) => device.ports.filter(isInfiniband).map((port) => ({ device, port })))
+  const places = adapters.flatMap(({ device }) => device.ports.filter(isInfiniband).map((port) => ({ device, port })))
   const count = Math.ceil(places.length / hostPorts)
   const switches = Array.from({ length: count }, (_, index) => {
     const guid = switchGuid(index)
     const own = places.slice(index * hostPorts, (index + 1) * hostPorts)
-    return described("switch", guid, "switch", count === 1 ? own.length : towardsNext, [
+    return described("switch", guid, `switch-${index + 1}`, count === 1 ? own.length : towardsNext, [
       switchPort(guid, 0),
       ...own.map(({ device, port }, place) =>
         switchPort(guid, place + 1, {
@@ -30,11 +32,11 @@ export const of = ({ hosts }: Topology.Topology): SubnetTopology.SubnetTopology 
       ...(index === count - 1 ? [] : [switchPort(guid, towardsNext, trunk(index + 1, towardsPrevious))])
     ])
   })
-  const nodes = adapters.map((device) =>
+  const nodes = adapters.map(({ device, name }) =>
     described(
       "ca",
       device.guid,
-      device.name,
+      name,
       Math.max(...device.ports.map(({ number }) => number)),
       device.ports.filter(isInfiniband).map((port) => {
         const place = places.findIndex((place) => place.port === port)
@@ -95,7 +97,7 @@ const runs = ({ activeSpeed, activeWidth }: Topology.Port): Pick<SubnetTopology.
 const described = (
   kind: SubnetTopology.Node["kind"],
   guid: Guid.Guid,
-  description: string,
+  name: string,
   numPorts: number,
   ports: ReadonlyArray<SubnetTopology.Port>,
   attributes?: Topology.Device["attributes"]
@@ -103,7 +105,8 @@ const described = (
   kind,
   guid,
   systemGuid: guid,
-  description,
+  name,
+  description: name,
   vendorId: (attributes?.vendorId ?? 0) & 0xff_ffff,
   deviceId: (attributes?.vendorPartId ?? 0) & 0xffff,
   numPorts,

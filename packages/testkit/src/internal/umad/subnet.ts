@@ -2,6 +2,7 @@ import * as Gid from "@effect-rdma/core/Gid"
 import * as Guid from "@effect-rdma/core/Guid"
 import * as Identifier from "@effect-rdma/core/Identifier"
 import * as Lid from "@effect-rdma/core/Lid"
+import * as LinkWidth from "@effect-rdma/core/LinkWidth"
 import * as Mtu from "@effect-rdma/core/Mtu"
 import * as PKey from "@effect-rdma/core/PKey"
 import type { PortInfo } from "@effect-rdma/umad/PortInfo"
@@ -184,6 +185,11 @@ export const setAlive = (subnet: SubnetState, node: NodeState, isAlive: boolean)
   for (const react of subnet.onLink) react()
 }
 
+/** The subnet as it is now, as data. */
+export const describe = ({ nodes }: SubnetState): SubnetTopology.SubnetTopology => ({
+  nodes: nodes.filter(({ isAlive }) => isAlive).map(nodeNow)
+})
+
 /** What the device of a port tells of it, where it has one. */
 export const portOfOwner = ({ node: { owner }, number }: PortState): Topology.Port | undefined =>
   owner?.device.description.ports.find((port) => port.number === number)
@@ -209,6 +215,32 @@ const turn = (port: PortState, state: typeof up | typeof down): void => {
     update(end, state)
     const { forwarding } = end.node
     if (forwarding !== undefined) forwarding.info = { ...forwarding.info, portStateChange: true }
+  }
+}
+
+const nodeNow = ({ description, ports }: NodeState): SubnetTopology.Node => ({
+  ...description,
+  ports: ports.map(portNow)
+})
+
+const portNow = (port: PortState): SubnetTopology.Port => {
+  const { guid, info, number } = port
+  const isEndPort = endPortOf(port) === port
+  const remote = info.portPhysicalState === "linkUp" ? remoteOf(port) : undefined
+  return {
+    number,
+    guid,
+    lid: isEndPort ? info.lid : Lid.Lid.make(0),
+    lmc: isEndPort ? info.lmc : 0,
+    state: typeof info.portState === "number" ? "unknown" : info.portState,
+    ...(remote === undefined ? undefined : {
+      link: {
+        node: remote.node.guid,
+        port: Identifier.PortNumber.make(remote.number),
+        width: LinkWidth.fromNative(info.linkWidthActive),
+        speed: Ports.speedOf(info)
+      }
+    })
   }
 }
 
