@@ -2,6 +2,7 @@ import * as Gid from "@effect-rdma/core/Gid"
 import * as Guid from "@effect-rdma/core/Guid"
 import * as Identifier from "@effect-rdma/core/Identifier"
 import * as Lid from "@effect-rdma/core/Lid"
+import type * as LinkSpeed from "@effect-rdma/core/LinkSpeed"
 import * as LinkWidth from "@effect-rdma/core/LinkWidth"
 import * as Mtu from "@effect-rdma/core/Mtu"
 import * as PKey from "@effect-rdma/core/PKey"
@@ -238,10 +239,17 @@ const portNow = (port: PortState): SubnetTopology.Port => {
         node: remote.node.guid,
         port: Identifier.PortNumber.make(remote.number),
         width: LinkWidth.fromNative(info.linkWidthActive),
-        speed: Ports.speedOf(info)
+        speed: speedNow(port)
       }
     })
   }
+}
+
+/** PortInfo tells no FDR10: it is there as QDR. */
+const speedNow = ({ info, node, number }: PortState): LinkSpeed.LinkSpeed => {
+  const described = node.description.ports.find((port) => port.number === number)?.link?.speed
+  const speed = Ports.speedOf(info)
+  return speed === "qdr" && described === "fdr10" ? described : speed
 }
 
 const anyPort = (number: number) => Identifier.AnyPortNumber.make(number)
