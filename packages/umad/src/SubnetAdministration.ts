@@ -108,7 +108,7 @@ export const getTable = <F extends MadLayout.Fields>(
   request(self, "getTable", record, query, SaRecord.componentMask(record, query), options).pipe(
     Effect.flatMap((mad) =>
       Effect.gen(function*() {
-        const { attributeOffset } = yield* Effect.fromResult(SaMad.SaMad.decode(mad))
+        const { attributeOffset } = yield* Effect.fromResult(SaMad.SaHeader.decode(mad))
         // An empty table has no offset.
         const stride = 8 * attributeOffset
         const count = stride < record.size ? 0 : Math.floor((mad.length - SaMad.dataOffset) / stride)
