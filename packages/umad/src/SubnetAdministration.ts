@@ -109,7 +109,7 @@ export const getTable = <F extends MadLayout.Fields>(
     Effect.flatMap((mad) =>
       Effect.gen(function*() {
         const { attributeOffset } = yield* Effect.fromResult(SaMad.SaHeader.decode(mad))
-        // An empty table has no offset.
+        // A message ends with its last record, and may be shorter than a packet. An empty table has no offset.
         const stride = 8 * attributeOffset
         const count = stride < record.size ? 0 : Math.floor((mad.length - SaMad.dataOffset) / stride)
         return yield* Effect.forEach(

@@ -1,6 +1,8 @@
 import * as Gid from "@effect-rdma/core/Gid"
+import * as Identifier from "@effect-rdma/core/Identifier"
 import { ClassPortInfo } from "@effect-rdma/umad/ClassPortInfo"
 import { InformInfo } from "@effect-rdma/umad/InformInfo"
+import * as MadAddress from "@effect-rdma/umad/MadAddress"
 import { McMemberRecord } from "@effect-rdma/umad/McMemberRecord"
 import { NodeRecord } from "@effect-rdma/umad/NodeRecord"
 import { PathRecord } from "@effect-rdma/umad/PathRecord"
@@ -178,16 +180,12 @@ const paths: Answer = ({ manager }, question) => {
   const names = (name: keyof PathRecord) => asks(PathRecord, question, name)
   const all = Manager.endPortsIn(manager).filter(Subnet.isManaged)
   /** The ports that the query takes for one end. */
-  const ends = (gid: Gid.Gid | undefined, lid: number | undefined): ReadonlyArray<Subnet.PortState> | number => {
-    if (gid !== undefined && !all.some((port) => Gid.Equivalence(Subnet.gidOf(port), gid))) return status.invalidGid
-    return all.filter((port) =>
+  const ends = (gid: Gid.Gid | undefined, lid: number | undefined): ReadonlyArray<Subnet.PortState> =>
+    all.filter((port) =>
       (gid === undefined || Gid.Equivalence(Subnet.gidOf(port), gid)) && (lid === undefined || Subnet.hasLid(port, lid))
     )
-  }
   const from = ends(names("sgid") ? wanted.sgid : undefined, names("slid") ? wanted.slid : undefined)
   const to = ends(names("dgid") ? wanted.dgid : undefined, names("dlid") ? wanted.dlid : undefined)
-  if (typeof from === "number") return from
-  if (typeof to === "number") return to
   // A single answer is one path of each pair; numbPath bounds those of a table.
   const perPair = question.method === "get" ? 1 : names("numbPath") ? Math.max(wanted.numbPath, 1) : Infinity
   const records = to.flatMap((destination) =>
@@ -203,11 +201,20 @@ const paths: Answer = ({ manager }, question) => {
 
 const classPortInfo: Answer = () => ({
   size: ClassPortInfo.size,
-  records: [bytesOf(ClassPortInfo, { baseVersion: 1, classVersion: 2, capabilityMask, respTimeValue: 16 })]
+  records: [
+    bytesOf(ClassPortInfo, {
+      baseVersion: 1,
+      classVersion: 2,
+      capabilityMask: isUdMulticastSupported,
+      respTimeValue: 16,
+      redirectQp: Identifier.Qpn.make(1),
+      redirectQKey: MadAddress.generalServicesQKey,
+      trapQKey: MadAddress.generalServicesQKey
+    })
+  ]
 })
 
-// Reports and groups are there: IsSubnetOptionalRecordsSupported, IsUDMulticastSupported.
-const capabilityMask = 0x0a00
+const isUdMulticastSupported = 0x0200
 
 const answers: {
   readonly [id: number]: { readonly [Method in "get" | "getTable" | "set" | "delete"]?: Answer } | undefined

@@ -42,7 +42,7 @@ export const find = ({ groups }: Groups, question: Question): Records =>
     groups.flatMap(({ members, record }) =>
       question.isTrusted
         ? Array.from(members, ([port, member]) => ({ ...record, ...member, portGid: Subnet.gidOf(port) }))
-        : [{ ...record, joinState: Array.from(members.values()).reduce((all, { joinState }) => all | joinState, 0) }]
+        : [record]
     )
   )
 
@@ -51,7 +51,7 @@ export const join = (self: Groups, question: Question): Records | number => {
   const wanted = Result.getOrThrow(McMemberRecord.decode(question.data))
   const port = portOf(self, wanted.portGid)
   if (!hasAll(question, ["mgid", "portGid", "joinState"])) return status.insufficientComponents
-  if (port === undefined) return status.invalidGid
+  if (port === undefined) return status.invalid
   if (wanted.joinState === 0) return status.invalid
   const known = self.groups.find(({ record }) => Gid.Equivalence(record.mgid, wanted.mgid))
   if (known !== undefined && !agrees(known.record, wanted, question)) return status.invalid
@@ -60,7 +60,7 @@ export const join = (self: Groups, question: Question): Records | number => {
   const joinState = (group.members.get(port)?.joinState ?? 0) | wanted.joinState
   group.members.set(port, { joinState, proxyJoin: wanted.proxyJoin })
   spread(self, group)
-  return told(group, port, joinState)
+  return only(McMemberRecord, { ...group.record, portGid: wanted.portGid, joinState })
 }
 
 /** Leaves with those states that are named; without a full member left, a group is gone. */
@@ -81,7 +81,14 @@ export const leave = (self: Groups, question: Question): Records | number => {
     Subscriptions.report(self.subscriptions, Subscriptions.trap.groupGone, group.record.mgid)
   }
   spread(self, group)
-  return told(group, port, left)
+  const { exactly } = Paths
+  return only(McMemberRecord, {
+    ...wanted,
+    joinState: left,
+    mtuSelector: exactly,
+    rateSelector: exactly,
+    packetLifeTimeSelector: exactly
+  })
 }
 
 // -----------------------------------------------------------------------------
@@ -113,10 +120,11 @@ const found = (
 ): Group | number => {
   if (!hasAll(question, needed)) return status.insufficientComponents
   if ((wanted.joinState & full) === 0) return status.invalid
-  const mgid = Gid.isZero(wanted.mgid) ? madeGid(self) : wanted.mgid
+  const isOwn = Gid.isZero(wanted.mgid)
+  const mgid = isOwn ? madeGid(self) : wanted.mgid
   const mlid = Array.from({ length: lastLid - firstLid + 1 }, (_, index) => firstLid + index)
     .find((lid) => !self.groups.some(({ record }) => record.mlid === lid))
-  if (!Gid.isMulticast(mgid)) return status.invalid
+  if (!Gid.isMulticast(mgid) || (!isOwn && !mayBe(self, wanted))) return status.invalid
   if (mlid === undefined) return noResources
   const group: Group = {
     record: {
@@ -133,8 +141,6 @@ const found = (
         ? wanted.rate
         : Paths.rateOf(port),
       packetLifeTimeSelector: Paths.exactly,
-      packetLifeTime: Paths.subnetTimeout,
-      scope: (mgid[1] ?? 0) & 0xf,
       joinState: 0,
       proxyJoin: false
     },
@@ -145,6 +151,18 @@ const found = (
   Subscriptions.report(self.subscriptions, Subscriptions.trap.groupMade, mgid)
   return group
 }
+
+/** Only the manager makes link-local groups with its signature; those of IP have the Q_Key of the broadcast group. */
+const mayBe = ({ groups }: Groups, { mgid, qKey }: McMemberRecord): boolean => {
+  const signature = (mgid[2] ?? 0) << 8 | (mgid[3] ?? 0)
+  if (signature === signatureOfManager) return ((mgid[1] ?? 0) & 0xf) !== linkLocal
+  return (signature !== signatureOfIpv4 && signature !== signatureOfIpv6) || qKey === groups[0]?.record.qKey
+}
+
+const signatureOfManager = 0xa01b
+const signatureOfIpv4 = 0x401b
+const signatureOfIpv6 = 0x601b
+const linkLocal = 2
 
 const noResources = 0x0100
 
@@ -160,9 +178,6 @@ const spread = ({ manager }: Groups, { members, record }: Group): void => {
 }
 
 const sendOnly = 4
-
-const told = ({ record }: Group, port: Subnet.PortState, joinState: number): Records =>
-  only(McMemberRecord, { ...record, portGid: Subnet.gidOf(port), joinState })
 
 const broadcast = (): McMemberRecord => ({
   mgid: Gid.fromParts(0xff12_401b_ffff_0000n, 0xffff_ffffn),

@@ -22,7 +22,6 @@ export const status = {
   invalid: 0x0200,
   noRecords: 0x0300,
   tooManyRecords: 0x0400,
-  invalidGid: 0x0500,
   insufficientComponents: 0x0600
 } as const
 

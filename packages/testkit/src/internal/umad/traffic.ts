@@ -156,16 +156,20 @@ const viewOf = (mad: Uint8Array): DataView => new DataView(mad.buffer, mad.byteO
 const isResponse = (mad: Uint8Array): boolean =>
   ((mad[3] ?? 0) & 0x80) !== 0 || mad[3] === trapRepress || (mad[1] === baseboardManagement && (mad[23]! & 1) !== 0)
 
-/** A packet is always a whole one. Whoever has no RMPP gets the first packet of a message alone. */
+/** A packet is always a whole one, a message of RMPP as long as what is in it. Whoever has no RMPP gets the first packet of a message alone. */
 const packetsOf = (mad: Uint8Array, agent: AgentState): Uint8Array<ArrayBuffer> => {
-  const length = agent.rmppVersion === 0 ? packetSize : Math.max(mad.length, packetSize)
+  const isMessage = agent.rmppVersion > 0 && agent.flags === 0 && isActive(mad)
+  const length = isMessage ? mad.length : agent.rmppVersion === 0 ? packetSize : Math.max(mad.length, packetSize)
   const packets = new Uint8Array(length)
   packets.set(mad.subarray(0, length))
   return packets
 }
 
 const isSegmented = (agent: AgentState, mad: Uint8Array): boolean =>
-  agent.rmppVersion > 0 && agent.flags === 0 && Agents.isRmppClass(mad[1] ?? 0) && ((mad[26] ?? 0) & 1) !== 0
+  agent.rmppVersion > 0 && agent.flags === 0 && Agents.isRmppClass(mad[1] ?? 0) && isActive(mad)
+
+// The flag of RMPP that says that there is any.
+const isActive = (mad: Uint8Array): boolean => ((mad[26] ?? 0) & 1) !== 0
 
 const isSameRequest = (self: Uint8Array, that: Uint8Array): boolean =>
   self[1] === that[1] && viewOf(self).getBigUint64(8) === viewOf(that).getBigUint64(8)
