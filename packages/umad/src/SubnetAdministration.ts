@@ -108,8 +108,9 @@ export const getTable = <F extends MadLayout.Fields>(
   request(self, "getTable", record, query, SaRecord.componentMask(record, query), options).pipe(
     Effect.flatMap((mad) =>
       Effect.gen(function*() {
-        // A message ends with its last record, so that it may be shorter than a packet. An empty table has no offset.
-        const stride = mad.length < SaMad.dataOffset ? 0 : 8 * SaMad.SaMad.fields.attributeOffset.get(viewOf(mad), 0)
+        const { attributeOffset } = yield* Effect.fromResult(SaMad.SaHeader.decode(mad))
+        // A message ends with its last record, and may be shorter than a packet. An empty table has no offset.
+        const stride = 8 * attributeOffset
         const count = stride < record.size ? 0 : Math.floor((mad.length - SaMad.dataOffset) / stride)
         return yield* Effect.forEach(
           Array.from({ length: count }, (_, index) => SaMad.dataOffset + index * stride),
@@ -170,8 +171,6 @@ export const attribute = <F extends MadLayout.Fields>(
 // -----------------------------------------------------------------------------
 
 const noRecords = 3
-
-const viewOf = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
 const isNoRecords = (error: RequestError): boolean => error._tag === "MadStatus" && error.status === noRecords << 8
 

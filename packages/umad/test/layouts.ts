@@ -56,6 +56,7 @@ export const layouts: ReadonlyArray<MadLayout.MadLayout<MadLayout.Fields>> = [
   PortInfoRecord.PortInfoRecord,
   PortSamplesControl.PortSamplesControl,
   RmppHeader.RmppHeader,
+  SaMad.SaHeader,
   SaMad.SaMad,
   ServiceRecord.ServiceRecord,
   SlToVlMappingTable.SlToVlMappingTable,
