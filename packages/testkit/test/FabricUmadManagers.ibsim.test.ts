@@ -3,6 +3,7 @@ import * as Umad from "@effect-rdma/umad/Umad"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { readFileSync } from "node:fs"
+import { countedMads } from "./subnetCounters.ts"
 import { answers } from "./subnetQueries.ts"
 
 // The file that the simulator runs on; the queries are about the default one.
@@ -29,5 +30,15 @@ describe("subnet administration of the same topology file by opensm and on the f
       const fabric = Layer.unwrap(Effect.map(Topology.fromText(file), Fabric.layerFrom))
       const here = yield* answers.pipe(Effect.provide(fabric))
       assert.deepStrictEqual(comparable(here), comparable(there))
+    }))
+})
+
+describe("performance management of the same topology file on ibsim and on the fabric", { concurrent: false }, () => {
+  it.live("counts the same", () =>
+    Effect.gen(function*() {
+      const there = yield* countedMads.pipe(Effect.provide(Umad.Umad.layer))
+      const fabric = Layer.unwrap(Effect.map(Topology.fromText(file), Fabric.layerFrom))
+      assert.deepStrictEqual(yield* countedMads.pipe(Effect.provide(fabric)), there)
+      assert.isAbove(there.rcvPkts, 0)
     }))
 })
