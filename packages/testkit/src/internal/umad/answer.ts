@@ -73,7 +73,7 @@ export const carry = (managed: Managed, { address, from, mad }: SentMad): Outcom
     const at = placeOf(out.port)
     return at === undefined ? undefined : { _tag: "Arrival", at, mad: out.mad, latency: out.latency }
   }
-  const back = Routing.route(out.port, source, reaction)
+  const back = Routing.route(out.port, out.turnLid ?? source, reaction)
   if (back?.port.node !== port.node) return undefined
   return { _tag: "Reply", mad: back.mad, latency: out.latency + back.latency }
 }

@@ -1,3 +1,4 @@
+import * as Guid from "@effect-rdma/core/Guid"
 import { GuidInfo } from "@effect-rdma/umad/GuidInfo"
 import { LinearForwardingTable } from "@effect-rdma/umad/LinearForwardingTable"
 import { MulticastForwardingTable } from "@effect-rdma/umad/MulticastForwardingTable"
@@ -155,6 +156,7 @@ const setPortInfo: Answer = (request) => {
 }
 
 const guidBlock = 8
+const noGuid = Guid.Guid.make(0n)
 
 const getGuidInfo: Answer = ({ data, modifier, port }) => {
   const { guids, info } = Subnet.endPortOf(port)
@@ -167,13 +169,17 @@ const getGuidInfo: Answer = ({ data, modifier, port }) => {
 }
 
 const setGuidInfo: Answer = (request) => {
-  const { guids, info } = Subnet.endPortOf(request.port)
+  const port = Subnet.endPortOf(request.port)
+  const { guids, info } = port
   const { guids: wanted } = decode(GuidInfo, request.data)
   for (const [index, guid] of wanted.entries()) {
     const place = request.modifier * guidBlock + index
     // The first one is the port's own.
-    if (place > 0 && place < info.guidCap) guids[place] = guid
+    if (place === 0 || place >= info.guidCap) continue
+    while (guids.length <= place) guids.push(noGuid)
+    guids[place] = guid
   }
+  Subnet.tableChanged(port, "gidChange")
   return getGuidInfo(request)
 }
 
@@ -200,7 +206,7 @@ const setPKeyTable: Answer = (request) => {
   for (const [index, pKey] of decode(PKeyTable, request.data).pKeys.entries()) {
     if (first + index < port.pKeys.length) port.pKeys[first + index] = pKey
   }
-  Subnet.update(port, {})
+  Subnet.tableChanged(port, "pkeyChange")
   return getPKeyTable(request)
 }
 

@@ -9,6 +9,8 @@ export interface Arrival {
   readonly mad: Uint8Array
   /** Milliseconds. */
   readonly latency: number
+  /** Where the reply goes first, of a route that did not end directed: to the node where its last LIDs began. */
+  readonly turnLid: number | undefined
 }
 
 /** Where a MAD comes to that leaves a port; `undefined` when it gets lost. What it passes counts it. */
@@ -17,11 +19,12 @@ export const route = (
   lid: number,
   mad: Uint8Array
 ): Arrival | undefined => {
-  const journey: Journey = { mad, latency: 0, isSubnetManagement: Smp.isSubnetManagement(mad) }
+  const journey: Journey = { mad, latency: 0, turnLid: undefined, isSubnetManagement: Smp.isSubnetManagement(mad) }
   const port = Smp.isDirected(mad)
-    ? Smp.isReturning(mad) ? backward(from, journey) : forward(from, lid, journey)
+    ? Smp.isReturning(mad) ? backward(from, lid, journey) : forward(from, lid, journey)
     : byLid(from, lid, journey)
-  return port === undefined ? undefined : { port, mad: journey.mad, latency: journey.latency }
+  const { latency, turnLid } = journey
+  return port === undefined ? undefined : { port, mad: journey.mad, latency, turnLid }
 }
 
 // -----------------------------------------------------------------------------
@@ -31,6 +34,7 @@ export const route = (
 interface Journey {
   mad: Uint8Array
   latency: number
+  turnLid: number | undefined
   readonly isSubnetManagement: boolean
 }
 
@@ -94,18 +98,18 @@ const forward = (
   }
   if (hops > 0) Smp.setHopPointer(mad, hops + 1)
   const last = Smp.destinationLid(mad)
-  return last === Lid.permissive ? port : byLid(port, last, journey)
+  if (last === Lid.permissive) return port
+  journey.turnLid = Subnet.endPortOf(port).info.lid
+  return byLid(port, last, journey)
 }
 
-/** The way back of a response. */
-const backward = (from: Subnet.PortState, journey: Journey): Subnet.PortState | undefined => {
+/** The way back of a response: LIDs to where the directed part ended, port by port, then LIDs from where it began. */
+const backward = (from: Subnet.PortState, lid: number, journey: Journey): Subnet.PortState | undefined => {
   const hops = Smp.hopCount(journey.mad)
   if (hops > Smp.maximumHops || (hops > 0 && Smp.hopPointer(journey.mad) !== hops + 1)) return undefined
   const mad = journey.mad.slice()
   journey.mad = mad
-  const last = Smp.destinationLid(mad)
-  // Where the route out ended with LIDs, the one back begins so: to the node that the last hop came to.
-  let port = last === Lid.permissive ? from : byLid(from, Smp.sourceLid(mad), journey)
+  let port = Smp.destinationLid(mad) === Lid.permissive ? from : byLid(from, lid, journey)
   for (let hop = hops; hop >= 1; hop--) {
     if (port === undefined) return undefined
     const { node }: Subnet.PortState = port
@@ -115,7 +119,8 @@ const backward = (from: Subnet.PortState, journey: Journey): Subnet.PortState | 
     port = pass(out, journey)
   }
   Smp.setHopPointer(mad, 0)
-  return port
+  const first = Smp.sourceLid(mad)
+  return port === undefined || first === Lid.permissive ? port : byLid(port, first, journey)
 }
 
 /** By the forwarding tables of the switches. */

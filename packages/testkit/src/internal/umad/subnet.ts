@@ -147,10 +147,7 @@ export const update = (port: PortState, change: Partial<PortInfo>): void => {
     described.number === port.number ? reported(described, port) : described
   )
   owner.device.description = { ...description, ports }
-  const raise = (event: "portActive" | "portErr" | "lidChange" | "smChange" | "clientReregister") => {
-    const portNum = port.number
-    for (const react of owner.host.onAsyncEvent) react(owner.device, { _tag: "Port", event, portNum })
-  }
+  const raise = (event: PortEvent) => raiseAt(port, event)
   if (before.portState !== "active" && info.portState === "active") raise("portActive")
   if (before.portState === "active" && info.portState !== "active") raise("portErr")
   if (before.lid !== info.lid) raise("lidChange")
@@ -195,9 +192,30 @@ export const describe = ({ nodes }: SubnetState): SubnetTopology.SubnetTopology 
 export const portOfOwner = ({ node: { owner }, number }: PortState): Topology.Port | undefined =>
   owner?.device.description.ports.find((port) => port.number === number)
 
+/** What was written to the tables of a port is what its programs find there, and they hear of it. */
+export const tableChanged = (port: PortState, event: "pkeyChange" | "gidChange"): void => {
+  update(port, {})
+  raiseAt(port, event)
+}
+
 // -----------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------
+
+type PortEvent =
+  | "portActive"
+  | "portErr"
+  | "lidChange"
+  | "pkeyChange"
+  | "smChange"
+  | "clientReregister"
+  | "gidChange"
+
+const raiseAt = ({ node: { owner }, number: portNum }: PortState, event: PortEvent): void => {
+  for (const react of owner?.host.onAsyncEvent ?? []) {
+    if (owner !== undefined) react(owner.device, { _tag: "Port", event, portNum })
+  }
+}
 
 const up = { portState: "init", portPhysicalState: "linkUp" } as const
 const down = { portState: "down", portPhysicalState: "polling" } as const
@@ -345,7 +363,7 @@ const forwardingOf = ({ enhancedPort0, numPorts }: SubnetTopology.Node): Forward
 }
 
 const isMtu = Schema.is(Mtu.Mtu)
-const reported = (described: Topology.Port, { guid, info, pKeys }: PortState): Topology.Port => ({
+const reported = (described: Topology.Port, { guids, info, pKeys }: PortState): Topology.Port => ({
   ...described,
   lid: info.lid,
   lmc: info.lmc,
@@ -356,7 +374,16 @@ const reported = (described: Topology.Port, { guid, info, pKeys }: PortState): T
   physState: typeof info.portPhysicalState === "number" ? "unknown" : info.portPhysicalState,
   activeMtu: isMtu(info.neighborMtu) ? info.neighborMtu : "unknown",
   pkeys: pKeys,
-  gids: described.gids.map((row) =>
-    row.type === "ib" && Gid.interfaceId(row.gid) === guid ? { ...row, gid: Gid.fromParts(info.gidPrefix, guid) } : row
-  )
+  // Those of the GUID table, and what is there of another kind.
+  gids: [
+    ...described.gids.filter((row) => row.type !== "ib"),
+    ...guids.flatMap((guid, index) =>
+      guid === 0n ? [] : [{
+        gid: Gid.fromParts(info.gidPrefix, guid),
+        type: "ib" as const,
+        index: Identifier.GidIndex.make(index),
+        ndevIfindex: 0
+      }]
+    )
+  ]
 })
