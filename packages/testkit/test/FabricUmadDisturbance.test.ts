@@ -126,6 +126,32 @@ describe("the subnet of a fabric, disturbed", () => {
       assert.isUndefined(yield* passing(ask(agent, [1, link?.port ?? 0], nodeInfo)))
     }).pipe(Effect.scoped, Effect.provide(Fabric.layer)))
 
+  it.effect("leaves ports as a topology without a file describes them, until something happens", () =>
+    Effect.gen(function*() {
+      const described = Effect.gen(function*() {
+        const library = yield* UmadLibrary.init()
+        return yield* Effect.forEach(
+          [1, 2],
+          (portNum) => Effect.map(UmadPort.get(library, { caName: "mlx5_0", portNum }), ({ attributes }) => attributes)
+        )
+      })
+      const before = yield* described
+      const fabric = yield* Fabric.Fabric
+      yield* fabric.subnet
+      assert.deepStrictEqual(yield* described, before)
+      assert.deepStrictEqual(before.map(({ physState, state }) => [state, physState]), [
+        ["active", "linkUp"],
+        ["down", "polling"]
+      ])
+      yield* fabric.setLink("host-a", "mlx5_0", 1, "down")
+      yield* fabric.setLink("host-a", "mlx5_0", 1, "up")
+      assert.deepStrictEqual(yield* described, before)
+      // A port that gets its first cable gets a LID of its own.
+      yield* fabric.setLink("host-a", "mlx5_0", 2, "up")
+      const [, second] = yield* described
+      assert.deepInclude(second, { state: "active", physState: "linkUp", baseLid: 4 })
+    }).pipe(Effect.scoped, Effect.provide(Fabric.layer)))
+
   it.effect("has no other nodes and cables than it has", () =>
     on(twoHosts)(Effect.gen(function*() {
       const fabric = yield* Fabric.Fabric

@@ -1,4 +1,3 @@
-import * as Guid from "@effect-rdma/core/Guid"
 import { GuidInfo } from "@effect-rdma/umad/GuidInfo"
 import { LinearForwardingTable } from "@effect-rdma/umad/LinearForwardingTable"
 import { MulticastForwardingTable } from "@effect-rdma/umad/MulticastForwardingTable"
@@ -156,14 +155,13 @@ const setPortInfo: Answer = (request) => {
 }
 
 const guidBlock = 8
-const noGuid = Guid.Guid.make(0n)
 
 const getGuidInfo: Answer = ({ data, modifier, port }) => {
   const { guids, info } = Subnet.endPortOf(port)
   if (modifier * guidBlock >= Math.max(info.guidCap, 1)) return Smp.status.field
   data.fill(0)
   for (let index = 0; index < guidBlock; index++) {
-    Smp.viewOf(data).setBigUint64(8 * index, guids[modifier * guidBlock + index] ?? 0n)
+    Smp.viewOf(data).setBigUint64(8 * index, guids.get(modifier * guidBlock + index) ?? 0n)
   }
   return Smp.status.ok
 }
@@ -175,9 +173,7 @@ const setGuidInfo: Answer = (request) => {
   for (const [index, guid] of wanted.entries()) {
     const place = request.modifier * guidBlock + index
     // The first one is the port's own.
-    if (place === 0 || place >= info.guidCap) continue
-    while (guids.length <= place) guids.push(noGuid)
-    guids[place] = guid
+    if (place > 0 && place < info.guidCap && (guid !== 0n || guids.has(place))) guids.set(place, guid)
   }
   Subnet.tableChanged(port, "gidChange")
   return getGuidInfo(request)

@@ -11,7 +11,7 @@ import type * as SubnetTopology from "@effect-rdma/umad/SubnetTopology"
 import type { SwitchInfo } from "@effect-rdma/umad/SwitchInfo"
 import * as Schema from "effect/Schema"
 import type * as Topology from "../../Topology.ts"
-import type * as Host from "../host.ts"
+import * as Host from "../host.ts"
 import * as Counters from "./counters.ts"
 import * as Ports from "./portInfo.ts"
 import * as Star from "./star.ts"
@@ -34,7 +34,8 @@ export interface PortState {
   /** Where the port belongs to a host, its device tells the same. */
   info: PortInfo
   readonly pKeys: Array<PKey.PKey>
-  readonly guids: Array<Guid.Guid>
+  /** The GUIDs of its GID table by place, its own first; 0 where a manager took one away. */
+  readonly guids: Map<number, Guid.Guid>
   /** 8 bytes by input port, where they were set. */
   readonly slToVl: Map<number, Uint8Array>
   /** 64 bytes by block 1 to 4, where they were set. */
@@ -99,8 +100,15 @@ export const make = (topology: Topology.Topology, hosts: Iterable<Host.HostState
     }
   }
   for (const port of nodes.flatMap(({ ports }) => ports)) {
-    const state = portOfOwner(port)?.physState
-    if (port.cable !== undefined && state !== undefined && state !== "linkUp") turn(port, down)
+    const { physState, state } = portOfOwner(port) ?? {}
+    if (physState === undefined || physState === "unknown" || physState === "linkUp") continue
+    port.info = {
+      ...port.info,
+      portState: state === "unknown" ? "down" : state ?? "down",
+      portPhysicalState: physState
+    }
+    const remote = remoteOf(port)
+    if (remote !== undefined) remote.info = { ...remote.info, ...down }
   }
   return { nodes, nodeByGuid, onLink: [] }
 }
@@ -312,7 +320,7 @@ const nodeOf = (description: SubnetTopology.Node, owner: Owner | undefined): Nod
         ? Ports.management(port)
         : Ports.external(port.link, port.enabled),
       pKeys: pKeysOf(node, number, reported),
-      guids: [port.guid],
+      guids: new Map([...ibGuids(reported), [0, port.guid]]),
       slToVl: new Map(),
       vlArbitration: new Map(),
       counters: Counters.make(),
@@ -363,27 +371,42 @@ const forwardingOf = ({ enhancedPort0, numPorts }: SubnetTopology.Node): Forward
 }
 
 const isMtu = Schema.is(Mtu.Mtu)
-const reported = (described: Topology.Port, { guids, info, pKeys }: PortState): Topology.Port => ({
-  ...described,
-  lid: info.lid,
-  lmc: info.lmc,
-  smLid: info.masterSmLid,
-  smSl: info.masterSmSl,
-  subnetTimeout: info.subnetTimeout,
-  state: typeof info.portState === "number" ? "unknown" : info.portState,
-  physState: typeof info.portPhysicalState === "number" ? "unknown" : info.portPhysicalState,
-  activeMtu: isMtu(info.neighborMtu) ? info.neighborMtu : "unknown",
-  pkeys: pKeys,
-  // Those of the GUID table, and what is there of another kind.
-  gids: [
-    ...described.gids.filter((row) => row.type !== "ib"),
-    ...guids.flatMap((guid, index) =>
-      guid === 0n ? [] : [{
-        gid: Gid.fromParts(info.gidPrefix, guid),
-        type: "ib" as const,
-        index: Identifier.GidIndex.make(index),
-        ndevIfindex: 0
-      }]
-    )
-  ]
-})
+const ibGuids = (port: Topology.Port | undefined): ReadonlyArray<[number, Guid.Guid]> =>
+  (port === undefined ? [] : Host.gidsOf(port))
+    .filter(({ type }) => type === "ib")
+    .map(({ gid, index }) => [index, Guid.Guid.make(Gid.interfaceId(gid))])
+
+/** What is there of another kind stays, and what the manager did not touch. */
+const gidsNow = (described: Topology.Port, { guids, info }: PortState): Topology.Port["gids"] => {
+  const before = Host.gidsOf(described)
+  const rows = Array.from(guids).filter(([, guid]) => guid !== 0n).map(([place, guid]): Topology.GidRow => {
+    const row = before.find(({ index, type }) => index === place && type === "ib")
+    const isSame = place > 0 && row !== undefined && Gid.interfaceId(row.gid) === guid
+    const prefix = isSame ? Gid.subnetPrefix(row.gid) : info.gidPrefix
+    return {
+      gid: Gid.fromParts(prefix, guid),
+      type: "ib",
+      index: Identifier.GidIndex.make(place),
+      ndevIfindex: row?.ndevIfindex ?? 0
+    }
+  })
+  return [...before.filter(({ type }) => type !== "ib"), ...rows]
+}
+
+const reported = (described: Topology.Port, port: PortState): Topology.Port => {
+  const { info, pKeys } = port
+  return {
+    ...described,
+    lid: info.lid,
+    lmc: info.lmc,
+    smLid: info.masterSmLid,
+    smSl: info.masterSmSl,
+    subnetTimeout: info.subnetTimeout,
+    state: typeof info.portState === "number" ? "unknown" : info.portState,
+    physState: typeof info.portPhysicalState === "number" ? "unknown" : info.portPhysicalState,
+    activeMtu: isMtu(info.neighborMtu) ? info.neighborMtu : "unknown",
+    // Empty places at the end are there only as far as they were told of.
+    pkeys: pKeys.slice(0, Math.max(described.pkeys.length, pKeys.findLastIndex((pKey) => pKey !== 0) + 1)),
+    gids: gidsNow(described, port)
+  }
+}
