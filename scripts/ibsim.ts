@@ -2,13 +2,13 @@
  * Runs a command on a simulated InfiniBand fabric: the real libibumad over ibsim, with opensm as the subnet manager.
  * The command sees the fabric as one of its hosts; with another SIM_HOST in its environment, a child sees it as another.
  */
+import * as SubnetTopology from "@effect-rdma/umad/SubnetTopology"
 import { Effect, FileSystem, Path } from "effect"
 import { ChildProcess } from "effect/process"
 import { parse, seconds } from "./lanes/CommandLine.ts"
 import { timeLimit, usage as usageError } from "./lanes/LaneError.ts"
 import { runLane } from "./lanes/runLane.ts"
 import * as SimulatedFabric from "./lanes/SimulatedFabric.ts"
-import { parseTopology } from "./lanes/Topology.ts"
 import { requirePackages } from "./systemPackages.ts"
 
 const usage = "usage: ibsim [--topology FILE] [--host NAME] [--timeout SECONDS] -- CMD ARGS..."
@@ -43,17 +43,26 @@ const runOnFabric = (
     const text = yield* fs.readFileString(file).pipe(
       Effect.mapError((error) => usageError(`the topology file cannot be read: ${error.message}`))
     )
-    const topology = parseTopology(text)
-    const host = hostOption ?? topology.hosts[0]
+    const { nodes } = yield* SubnetTopology.parse(text).pipe(
+      Effect.mapError((error) => usageError(`the topology file ${file} is wrong: ${error.message}`))
+    )
+    const named = (kind: SubnetTopology.Node["kind"]) =>
+      nodes.filter((node) => node.kind === kind).map(SubnetTopology.nameOf)
+    const hosts = named("ca")
+    const host = hostOption ?? hosts[0]
     if (host === undefined) {
       return yield* usageError(`the topology file ${file} has no host (a line like: Hca 1 "name")`)
     }
-    if (!topology.hosts.includes(host)) {
-      return yield* usageError(`the topology file has no host ${host}; it has ${topology.hosts.join(", ")}`)
+    if (!hosts.includes(host)) {
+      return yield* usageError(`the topology file has no host ${host}; it has ${hosts.join(", ")}`)
     }
-    const fabric = yield* SimulatedFabric.make(file, topology, 30)
+    const fabric = yield* SimulatedFabric.make(file, { hosts, switches: named("switch") }, 60)
     yield* removeLeftFolders(process.cwd())
-    return yield* runHere(command, { ...fabric.environment(host), EFFECT_RDMA_LANE: "ibsim" })
+    return yield* runHere(command, {
+      ...fabric.environment(host),
+      EFFECT_RDMA_LANE: "ibsim",
+      EFFECT_RDMA_TOPOLOGY: file
+    })
   }).pipe(Effect.scoped)
 
 /**

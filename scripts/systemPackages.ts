@@ -25,7 +25,15 @@ export const packagesByLane = {
   softroce,
   softroce2: softroce,
   ibsim: ["ibsim-utils", "libumad2sim0", "opensm", "infiniband-diags", "libibumad3"],
-  abi: ["gcc", "libc6-dev", "libibverbs-dev", "librdmacm-dev", "libibumad-dev"],
+  abi: [
+    "gcc",
+    "libc6-dev",
+    "libibverbs-dev",
+    "librdmacm-dev",
+    "libibumad-dev",
+    "libibmad-dev",
+    "libopensm-dev"
+  ],
   host: ["libibverbs1", "librdmacm1", "libibumad3"]
 } as const
 

@@ -5,7 +5,13 @@
  */
 import * as Enumeration from "./Enumeration.ts"
 
-const enumeration = Enumeration.make("Mtu", [
+/**
+ * The table: literal, number and printed name.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
+export const enumeration = Enumeration.make("Mtu", [
   [256, 1, "256"],
   [512, 2, "512"],
   [1024, 3, "1024"],

@@ -5,7 +5,13 @@
  */
 import * as Enumeration from "./Enumeration.ts"
 
-const enumeration = Enumeration.make("NodeType", [
+/**
+ * The table: literal, number and printed name.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
+export const enumeration = Enumeration.make("NodeType", [
   ["unknown", -1, "unknown"],
   ["ca", 1, "InfiniBand channel adapter"],
   ["switch", 2, "InfiniBand switch"],

@@ -5,7 +5,13 @@
  */
 import * as Enumeration from "./Enumeration.ts"
 
-const enumeration = Enumeration.make("PhysicalState", [
+/**
+ * The table: literal, number and printed name.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
+export const enumeration = Enumeration.make("PhysicalState", [
   ["nop", 0, "No state change"],
   ["sleep", 1, "Sleep"],
   ["polling", 2, "Polling"],

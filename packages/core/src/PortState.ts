@@ -5,7 +5,13 @@
  */
 import * as Enumeration from "./Enumeration.ts"
 
-const enumeration = Enumeration.make("PortState", [
+/**
+ * The table: literal, number and printed name.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
+export const enumeration = Enumeration.make("PortState", [
   ["nop", 0, "no state change (NOP)"],
   ["down", 1, "down"],
   ["init", 2, "init"],

@@ -34,7 +34,13 @@ const table = [
   ["1200Gbps", 24, 1275000, 480]
 ] as const
 
-const enumeration = Enumeration.make(
+/**
+ * The table: literal, number and printed name.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
+export const enumeration = Enumeration.make(
   "StaticRate",
   table.map(([value, native]) => [value, native, value] as const)
 )

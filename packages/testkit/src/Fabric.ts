@@ -12,10 +12,13 @@
 import * as CreationSite from "@effect-rdma/core/CreationSite"
 import type * as Pointer from "@effect-rdma/core/Pointer"
 import { RdmaCm } from "@effect-rdma/rdmacm/RdmaCm"
+import type * as MadAddress from "@effect-rdma/umad/MadAddress"
+import * as SubnetTopology from "@effect-rdma/umad/SubnetTopology"
 import { Umad } from "@effect-rdma/umad/Umad"
 import type * as AsyncEvent from "@effect-rdma/verbs/AsyncEvent"
 import { Verbs } from "@effect-rdma/verbs/Verbs"
 import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as FiberSet from "effect/FiberSet"
@@ -29,6 +32,9 @@ import type * as Heap from "./internal/heap.ts"
 import * as Host from "./internal/host.ts"
 import * as MakeRdmaCm from "./internal/rdmacm.ts"
 import * as MakeUmad from "./internal/umad.ts"
+import * as Answer from "./internal/umad/answer.ts"
+import type { Numbers } from "./internal/umad/openPorts.ts"
+import * as Subnet from "./internal/umad/subnet.ts"
 import * as MakeVerbs from "./internal/verbs.ts"
 import * as WorkList from "./internal/workList.ts"
 import * as Topology from "./Topology.ts"
@@ -89,6 +95,31 @@ export interface NativeCall {
 export type Completion = Host.Completion
 
 /**
+ * A MAD on its way: the port that it left, where it goes, and a copy of it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface SentMad {
+  readonly host: string
+  readonly device: string
+  readonly portNum: number
+  readonly address: MadAddress.MadAddress
+  readonly mad: Uint8Array
+}
+
+/**
+ * What happens to the MADs that go over a cable.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Disturbance {
+  readonly latency?: Duration.Input
+  readonly drops?: (packet: { readonly count: number; readonly mad: Uint8Array }) => boolean
+}
+
+/**
  * A running fabric, from the outside: what tests ask and do.
  *
  * @category services
@@ -119,6 +150,22 @@ export class Fabric extends Context.Service<Fabric, {
    */
   readonly setLink: (host: string, device: string, portNum: number, link: "up" | "down") => Effect.Effect<void>
   /**
+   * The InfiniBand subnet as it is now: with the LIDs that its manager gave, and the links that are up.
+   */
+  readonly subnet: Effect.Effect<SubnetTopology.SubnetTopology>
+  /**
+   * Takes the power from a node of the subnet, or gives it back. A dead node answers nothing and forwards nothing, its links
+   * are down, and the subnet manager finds other ways around it. `node` is its name in the topology file; without a file, the
+   * switch is `switch-1` and an adapter such as `host-a mlx5_0`. Dies with `FabricMisuse` when there is no such node.
+   */
+  readonly setNode: (node: string, state: "alive" | "dead") => Effect.Effect<void>
+  /**
+   * Disturbs the cable at a port: from now on each MAD takes so long to get over it, and those are lost of which `drops` says
+   * so. They count from 1, both directions together, answers too. What is left out is undisturbed. Dies with
+   * `FabricMisuse` when there is no such node, or no cable at the port.
+   */
+  readonly disturb: (node: string, portNum: number, disturbance: Disturbance) => Effect.Effect<void>
+  /**
    * Raises an asynchronous event: of a port or the device on every context of it, of a queue on the context that it was
    * made on. Dies with `FabricMisuse` when there is no such device or queue.
    */
@@ -128,6 +175,11 @@ export class Fabric extends Context.Service<Fabric, {
    * the queue (`cqErr`). Dies with `FabricMisuse` when there is no such queue.
    */
   readonly complete: (host: string, queue: Pointer.Pointer<"ibv_cq">, completion: Completion) => Effect.Effect<void>
+  /**
+   * Lets a test have its say about every MAD that leaves a port, each time that it is sent: the bytes of a reply, `"lost"`, or
+   * `undefined`, and then the fabric does with it what it does. The first who says something is heard.
+   */
+  readonly onMad: (react: (mad: SentMad) => Uint8Array | "lost" | undefined) => Effect.Effect<void>
 }>()("@effect-rdma/testkit/Fabric") {}
 
 /**
@@ -205,15 +257,22 @@ export const make = Effect.fn("Fabric.make")(function*(
   const hosts = new Map(topology.hosts.map((host) => [host.name, Host.make(host, addresses)]))
   const log: Array<LoggedCall> = []
   const fork = yield* FiberSet.makeRuntime()
+  let managed: Answer.Managed | undefined
   const fabric: Host.FabricState = {
     hosts,
+    hasSubnet: topology.subnet !== undefined,
+    managed: () => managed ??= Answer.make(topology, fabric),
     work: WorkList.make(),
+    onMad: [],
     after: (duration, run) => {
       const fiber = fork(Effect.delay(Effect.sync(run), duration))
       return () => fiber.interruptUnsafe()
     }
   }
-  const seams = new Map(Array.from(hosts, ([name, host]) => [name, seamsOf(fabric, host, log)]))
+  // Ports that are to be configured are so from the start.
+  if (fabric.hasSubnet) fabric.managed()
+  const numbers = { nextHighTid: 1 }
+  const seams = new Map(Array.from(hosts, ([name, host]) => [name, seamsOf(fabric, host, log, numbers)]))
 
   return Fabric.of({
     topology,
@@ -234,6 +293,32 @@ export const make = Effect.fn("Fabric.make")(function*(
       Effect.sync(() => {
         for (const react of hostOf("Fabric.complete", hosts, name).onCompletion) react(queue, completion)
       }),
+    onMad: (react) =>
+      Effect.sync(() => {
+        fabric.onMad.push(({ address, from, mad }) =>
+          react({
+            host: from.host.name,
+            device: from.device.name,
+            portNum: from.port.number,
+            address,
+            mad: mad.slice()
+          })
+        )
+      }),
+    subnet: Effect.sync(() => Subnet.describe(fabric.managed().subnet)),
+    setNode: (name, state) =>
+      Effect.sync(() => {
+        const { subnet } = fabric.managed()
+        Subnet.setAlive(subnet, nodeOf("Fabric.setNode", subnet, name), state === "alive")
+      }),
+    disturb: (name, portNum, { drops = () => false, latency = 0 }) =>
+      Effect.sync(() => {
+        const call = "Fabric.disturb"
+        const cable = Subnet.portOf(nodeOf(call, fabric.managed().subnet, name), portNum)?.cable
+        if (cable === undefined) throw new FabricMisuse({ call, problem: `port ${portNum} of ${name} has no cable` })
+        cable.latency = Duration.toMillis(latency)
+        cable.drops = drops
+      }),
     setLink: (name, deviceName, portNum, link) =>
       Effect.sync(() => {
         const call = "Fabric.setLink"
@@ -244,6 +329,11 @@ export const make = Effect.fn("Fabric.make")(function*(
         const before = ports[index]
         if (before === undefined) {
           throw new FabricMisuse({ call, problem: `${deviceName} of ${name} has no port ${portNum}` })
+        }
+        if (before.linkLayer === "infiniband") {
+          const { subnet } = fabric.managed()
+          const port = Subnet.portOfDevice(subnet, device, portNum)
+          return port === undefined ? undefined : Subnet.setLink(subnet, port, link === "up")
         }
         const { event, port } = linkStates[link]
         ports[index] = { ...before, ...port }
@@ -294,6 +384,12 @@ const deviceOf = (call: string, host: Host.HostState, name: string): Host.Device
   return device
 }
 
+const nodeOf = (call: string, { nodes }: Subnet.SubnetState, name: string): Subnet.NodeState => {
+  const node = nodes.find(({ description }) => SubnetTopology.nameOf(description) === name)
+  if (node === undefined) throw new FabricMisuse({ call, problem: `the subnet has no node ${name}` })
+  return node
+}
+
 const copyOf = (call: NativeCall): NativeCall => ({ ...call })
 
 const objectOf = (host: string, pointer: bigint, { context, device, kind }: Heap.Native): ReadonlyArray<NativeObject> =>
@@ -302,7 +398,8 @@ const objectOf = (host: string, pointer: bigint, { context, device, kind }: Heap
 const seamsOf = (
   fabric: Host.FabricState,
   host: Host.HostState,
-  log: Array<LoggedCall>
+  log: Array<LoggedCall>,
+  numbers: Numbers
 ): Context.Context<Seams> => {
   const begin = (call: NativeCall["call"], args: ReadonlyArray<unknown>): LoggedCall => {
     const entry: LoggedCall = {
@@ -343,7 +440,7 @@ const seamsOf = (
   const verbs = MakeVerbs.make(fabric, host)
   return Context.make(Verbs, Calls.interceptVerbs(verbs, recorder)).pipe(
     Context.add(RdmaCm, Calls.interceptRdmaCm(MakeRdmaCm.make(fabric, host, verbs), recorder)),
-    Context.add(Umad, Calls.interceptUmad(MakeUmad.make(host), recorder))
+    Context.add(Umad, Calls.interceptUmad(MakeUmad.make(fabric, host, numbers), recorder))
   )
 }
 

@@ -1,5 +1,6 @@
 /**
- * What a fabric is made of, as plain data: hosts, their devices, and the ports, GIDs and limits of each.
+ * What a fabric is made of, as plain data: hosts, their devices, the ports, GIDs and limits of each, and the subnet between
+ * them.
  *
  * Every field but the names and numbers has a default. The defaults of a device are what Soft-RoCE reports on Linux 6.1.
  *
@@ -10,14 +11,19 @@ import * as Guid from "@effect-rdma/core/Guid"
 import * as Identifier from "@effect-rdma/core/Identifier"
 import * as Lid from "@effect-rdma/core/Lid"
 import * as LinkLayer from "@effect-rdma/core/LinkLayer"
+import * as LinkSpeed from "@effect-rdma/core/LinkSpeed"
+import * as LinkWidth from "@effect-rdma/core/LinkWidth"
 import * as Mtu from "@effect-rdma/core/Mtu"
 import * as NodeType from "@effect-rdma/core/NodeType"
 import * as PhysicalState from "@effect-rdma/core/PhysicalState"
 import * as PKey from "@effect-rdma/core/PKey"
 import * as PortState from "@effect-rdma/core/PortState"
 import * as TransportType from "@effect-rdma/core/TransportType"
+import * as SubnetTopology from "@effect-rdma/umad/SubnetTopology"
+import type { SubnetTopologyError } from "@effect-rdma/umad/SubnetTopologyError"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { FabricMisuse } from "./FabricMisuse.ts"
 
 const or = <S extends Schema.Constraint>(schema: S, value: S["Encoded"]) =>
   Schema.withDecodingDefault<S>(Effect.succeed(value))(schema)
@@ -214,11 +220,17 @@ export type Host = typeof Host.Type
 /**
  * A fabric: hosts that all reach each other.
  *
+ * `subnet` is what the InfiniBand ports are cabled to: a device is the node of its GUID, and one that is no node of it has no
+ * cable. Without a `subnet` every InfiniBand port is cabled to one switch. Its subnet manager is where the `smLid` of the ports
+ * says, else on the first switch; with `subnetManager: false` there is none, for programs that are one.
+ *
  * @category schemas
  * @since 0.1.0
  */
 export const Topology = Schema.Struct({
-  hosts: Schema.NonEmptyArray(Host).check(unique("host", (host) => host.name))
+  hosts: Schema.NonEmptyArray(Host).check(unique("host", (host) => host.name)),
+  subnet: Schema.optionalKey(SubnetTopology.SubnetTopology),
+  subnetManager: or(Schema.Boolean, true)
 })
 
 /**
@@ -258,6 +270,33 @@ export const softRoce = (name: string, hostNumber: number): typeof Device.Encode
   }]
 })
 
+const connectXAttributes = {
+  fwVer: "20.31.1014",
+  vendorId: 0x02c9,
+  vendorPartId: 4123,
+  maxQp: 262144,
+  maxQpWr: 32768,
+  maxCq: 16777216,
+  maxCqe: 4194303,
+  maxMr: 16777216,
+  maxPd: 16777216,
+  maxQpRdAtom: 16,
+  maxResRdAtom: 4194304,
+  maxQpInitRdAtom: 16,
+  maxSge: 30,
+  maxSgeRd: 30,
+  maxMw: 16777216,
+  maxMcastGrp: 2097152,
+  maxMcastQpAttach: 240,
+  maxTotalMcastQpAttach: 503316480,
+  maxAh: 2147483647,
+  maxSrq: 8388608,
+  maxSrqWr: 32767,
+  maxSrqSge: 31,
+  maxPkeys: 128,
+  localCaAckDelay: 16
+} as const
+
 /**
  * An InfiniBand adapter of host number 1 to 254 like a ConnectX-6: port 1 active with the host number as LID and
  * `10.0.1.<number>` on IPoIB, port 2 without a cable. The subnet manager is at LID 1.
@@ -290,32 +329,7 @@ export const connectX = (name: string, hostNumber: number): typeof Device.Encode
     guid,
     caType: "MT4123",
     hwVer: "0",
-    attributes: {
-      fwVer: "20.31.1014",
-      vendorId: 0x02c9,
-      vendorPartId: 4123,
-      maxQp: 262144,
-      maxQpWr: 32768,
-      maxCq: 16777216,
-      maxCqe: 4194303,
-      maxMr: 16777216,
-      maxPd: 16777216,
-      maxQpRdAtom: 16,
-      maxResRdAtom: 4194304,
-      maxQpInitRdAtom: 16,
-      maxSge: 30,
-      maxSgeRd: 30,
-      maxMw: 16777216,
-      maxMcastGrp: 2097152,
-      maxMcastQpAttach: 240,
-      maxTotalMcastQpAttach: 503316480,
-      maxAh: 2147483647,
-      maxSrq: 8388608,
-      maxSrqWr: 32767,
-      maxSrqSge: 31,
-      maxPkeys: 128,
-      localCaAckDelay: 16
-    },
+    attributes: connectXAttributes,
     ports: [
       {
         ...port,
@@ -343,9 +357,103 @@ export const twoHosts: Input = {
   ]
 }
 
+/**
+ * A subnet as a fabric: each channel adapter is a host of its name, the one that `SIM_HOST` of ibsim takes, with the device
+ * `mlx5_0`. Ports report what ibsim has for them, and what the subnet manager gave. Dies with `FabricMisuse` when there is no
+ * adapter.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fromSubnet = (subnet: SubnetTopology.SubnetTopology): Input => {
+  const [first, ...rest] = subnet.nodes.filter(({ kind }) => kind === "ca").map((node) => ({
+    name: SubnetTopology.nameOf(node),
+    devices: [adapter(node)]
+  }))
+  if (first === undefined) {
+    throw new FabricMisuse({ call: "Topology.fromSubnet", problem: "the subnet has no channel adapter" })
+  }
+  return { hosts: [first, ...rest], subnet }
+}
+
+/**
+ * {@link fromSubnet} of the text that `ibnetdiscover` prints and ibsim reads: the same file is the same fabric here and there.
+ *
+ * ```ts
+ * import { Fabric, Topology } from "@effect-rdma/testkit"
+ * import { UmadLibrary, UmadPort } from "@effect-rdma/umad"
+ * import { Effect, Layer } from "effect"
+ *
+ * const fabric = Layer.unwrap(Effect.map(
+ *   Topology.fromText(`
+ * Switch 8 "leaf"
+ * [1] "host-a"[1]
+ * [2] "host-b"[1]
+ *
+ * Ca 1 "host-a"
+ * [1] "leaf"[1]
+ *
+ * Ca 1 "host-b"
+ * [1] "leaf"[2]
+ * `),
+ *   Fabric.layerFrom
+ * ))
+ *
+ * const lid = Effect.scoped(Effect.gen(function*() {
+ *   const port = yield* UmadPort.get(yield* UmadLibrary.init())
+ *   return port.attributes.baseLid
+ * })).pipe(Effect.provide(fabric))
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fromText = (text: string): Effect.Effect<Input, SubnetTopologyError> =>
+  Effect.map(SubnetTopology.parse(text), fromSubnet)
+
 // -----------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------
+
+const adapter = (node: SubnetTopology.Node): typeof Device.Encoded => ({
+  name: "mlx5_0",
+  provider: "mlx5",
+  guid: node.guid,
+  caType: "simulator",
+  hwVer: "0",
+  attributes: {
+    ...connectXAttributes,
+    fwVer: "0",
+    vendorId: node.vendorId,
+    vendorPartId: node.deviceId,
+    hwVer: 0xa1,
+    maxPkeys: 64
+  },
+  ports: Array.from({ length: node.numPorts }, (_, index) => {
+    const port = node.ports.find(({ number }) => number === index + 1)
+    const guid = port?.guid ?? node.guid + BigInt(index + 1)
+    const { speed, width }: Pick<SubnetTopology.Link, "speed" | "width"> = port?.link ?? { speed: "sdr", width: "4x" }
+    return {
+      number: index + 1,
+      linkLayer: "infiniband",
+      ...(port?.link === undefined ? { state: "down", physState: "polling" } : { state: "init", physState: "linkUp" }),
+      lid: port?.lid ?? 0,
+      lmc: port?.lmc ?? 0,
+      gids: [{ gid: Gid.fromParts(0xfe80_0000_0000_0000n, guid), type: "ib" }],
+      gidTblLen: 32,
+      pkeys: [0xffff, ...Array.from({ length: 63 }, () => 0)],
+      rate: Math.floor(LinkWidth.lanes(width) * LinkSpeed.gigabitsPerLane(speed)),
+      maxMtu: 2048,
+      activeMtu: 2048,
+      maxMsgSz: 0x4000_0000,
+      portCapFlags: port?.link === undefined ? 0x0010_c048 : 0x0050_c048,
+      maxVlNum: 4,
+      subnetTimeout: 31,
+      activeWidth: width === "unknown" ? 0 : LinkWidth.toNative(width),
+      activeSpeed: speed === "unknown" ? 0 : LinkSpeed.toNative(speed)
+    }
+  })
+})
 
 function unique<A>(what: string, key: (row: A) => string | number) {
   return Schema.makeFilter((rows: ReadonlyArray<A>) =>

@@ -2,6 +2,7 @@ import * as Gid from "@effect-rdma/core/Gid"
 import * as Topology from "@effect-rdma/testkit/Topology"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
 
 const decode = Schema.decodeEffect(Topology.Topology)
@@ -59,5 +60,57 @@ describe("Topology", () => {
         hosts.map(({ devices }) => devices[1]?.ports.map(({ lid, state }) => [lid, state])),
         [[[1, "active"], [0xffff, "down"]], [[2, "active"], [0xffff, "down"]]]
       )
+    }))
+
+  const pair = `
+Switch 2 "leaf"
+[1] "host-a"[1]
+[2] "host-b"[2]
+
+vendid=0x2c9
+devid=0x101b
+Ca 1 "host-a" # "a mlx5_0"
+[1] "leaf"[1] # lid 5 lmc 0 "leaf" lid 2 4xEDR
+
+Ca 2 "host-b"
+[2] "leaf"[2]
+`
+
+  it.effect("is made of a subnet: an adapter is a host with its ports and ids", () =>
+    Effect.gen(function*() {
+      const { hosts, subnet } = yield* Effect.flatMap(Topology.fromText(pair), decode)
+      assert.deepStrictEqual(hosts.map(({ name }) => name), ["host-a", "host-b"])
+      assert.lengthOf(subnet?.nodes ?? [], 3)
+      const [a, b] = hosts.map(({ devices }) => devices[0])
+      assert.deepInclude(a, { name: "mlx5_0", provider: "mlx5" })
+      assert.deepInclude(a?.attributes, { vendorId: 0x2c9, vendorPartId: 0x101b })
+      assert.deepInclude(a?.ports[0], {
+        state: "init",
+        physState: "linkUp",
+        rate: 100,
+        activeWidth: 2,
+        activeSpeed: 32
+      })
+      assert.strictEqual(Number(a?.ports[0]?.lid), 5)
+      assert.deepStrictEqual(b?.ports.map(({ physState }) => physState), ["polling", "linkUp"])
+    }))
+
+  it.effect("tells the line of a text that is no subnet", () =>
+    Effect.map(Effect.flip(Topology.fromText("Switch 2 \"leaf\"\n[1] \"nobody\"[1]")), (error) => {
+      assert.deepInclude(error, { _tag: "SubnetTopologyError", line: 2 })
+    }))
+
+  it.effect("is not made of a subnet without an adapter", () =>
+    Effect.map(Effect.exit(Topology.fromText("Switch 2 \"leaf\"")), (exit) => {
+      assert.isTrue(Exit.hasDies(exit))
+      assert.include(String(exit), "the subnet has no channel adapter")
+    }))
+
+  it.effect("refuses a subnet whose links have one end", () =>
+    Effect.gen(function*() {
+      const topology = yield* Topology.fromText(pair)
+      const nodes = topology.subnet?.nodes.slice(1) ?? []
+      const error = yield* Effect.flip(decode({ ...topology, subnet: { nodes } }))
+      assert.include(String(error), "port 1 of H-0000000000100000 is linked from one end only")
     }))
 })

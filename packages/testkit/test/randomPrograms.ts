@@ -6,7 +6,7 @@
 import { Errno, Ledger, ReleaseError, Resource } from "@effect-rdma/core"
 import { CmId, EventChannel, RdmaDevices } from "@effect-rdma/rdmacm"
 import { type Fabric, Faults } from "@effect-rdma/testkit"
-import { CaDeviceList, UmadCa, UmadLibrary, UmadPort } from "@effect-rdma/umad"
+import { CaDeviceList, MadBuffer, UmadAgent, UmadCa, UmadLibrary, UmadPort } from "@effect-rdma/umad"
 import {
   AsyncEvents,
   CompletionChannel,
@@ -46,7 +46,10 @@ const Kind = Schema.Literals([
   "UmadLibrary",
   "UmadPort",
   "UmadCa",
-  "CaDeviceList"
+  "CaDeviceList",
+  "OpenPort",
+  "UmadAgent",
+  "MadBuffer"
 ])
 
 const Make = Schema.Struct({ make: Kind, parent: Pick, other: Pick, scope: Pick })
@@ -116,6 +119,7 @@ interface World {
   readonly queuing: QueueWorld
   readonly connections: ConnectionWorld
   readonly libraries: Array<UmadLibrary.UmadLibrary>
+  readonly openPorts: Array<UmadPort.OpenPort>
   readonly scopes: Array<Scope.Closeable>
   readonly defects: Array<unknown>
   readonly unplugged: Set<string>
@@ -187,6 +191,15 @@ const make = (
       return onParent(library, (library) => UmadCa.get(library))
     case "CaDeviceList":
       return onParent(library, (library) => CaDeviceList.get(library))
+    case "OpenPort":
+      return onParent(library, (library) => kept(world.openPorts, UmadPort.open(library)))
+    case "UmadAgent":
+      return onParent(
+        pick(world.openPorts, step.parent),
+        (port) => UmadAgent.register(port, { mgmtClass: 0x28, methods: [step.other % 128] })
+      )
+    case "MadBuffer":
+      return onParent(pick(world.openPorts, step.parent), (port) => MadBuffer.alloc(port, 256))
   }
 }
 
@@ -268,7 +281,8 @@ const firstSteps: ReadonlyArray<Step> = [
     "ParentDomain",
     "EventChannel",
     "CmId",
-    "UmadLibrary"
+    "UmadLibrary",
+    "OpenPort"
   ] as const)
     .map(
       (make, index) => ({ make, parent: index, other: index, scope: index })
@@ -311,6 +325,7 @@ export const runProgram = Effect.fnUntraced(function*(
     queuing: queueWorld(),
     connections: connectionWorld(),
     libraries: [],
+    openPorts: [],
     scopes: [root],
     defects: [],
     unplugged: new Set()

@@ -29,11 +29,36 @@ export interface CaDeviceList extends Resource.Resource<"CaDeviceList", Umad.Dev
  */
 export const get = (library: UmadLibrary.UmadLibrary): Effect.Effect<CaDeviceList, UmadError, Scope.Scope> =>
   Resource.make({
-    kind: "CaDeviceList",
-    pair: ["umad_get_ca_device_list", "umad_free_ca_device_list"],
+    ...optionsOf(library),
     site: CreationSite.capture(get),
-    parents: [library],
-    acquire: library.umad.getCaDeviceList,
-    release: ({ list }) => list === undefined ? Effect.void : library.umad.freeCaDeviceList(list),
-    fields: ({ names }) => ({ names })
+    acquire: library.umad.getCaDeviceList
   })
+
+/**
+ * {@link get} by name: `umad_sort_ca_device_list(3)`. Fails with `ENOMEM` as well.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const getSorted = (library: UmadLibrary.UmadLibrary): Effect.Effect<CaDeviceList, UmadError, Scope.Scope> =>
+  Resource.make({
+    ...optionsOf(library),
+    site: CreationSite.capture(getSorted),
+    acquire: Effect.flatMap(library.umad.getCaDeviceList, (nodes) => {
+      const { list } = nodes
+      if (list === undefined) return Effect.succeed(nodes)
+      return Effect.tapError(library.umad.sortCaDeviceList(list), () => library.umad.freeCaDeviceList(list))
+    })
+  })
+
+// -----------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------
+
+const optionsOf = (library: UmadLibrary.UmadLibrary) => ({
+  kind: "CaDeviceList",
+  pair: ["umad_get_ca_device_list", "umad_free_ca_device_list"],
+  parents: [library],
+  release: ({ list }: Umad.DeviceNodes) => list === undefined ? Effect.void : library.umad.freeCaDeviceList(list),
+  fields: ({ names }: Umad.DeviceNodes) => ({ names })
+} as const)

@@ -292,13 +292,36 @@ const rdmaCmCalls = {
 const umadCalls = {
   init: "umad_init",
   done: "umad_done",
+  debug: infallible("umad_debug"),
   getCasNames: "umad_get_cas_names",
   getCaDeviceList: "umad_get_ca_device_list",
+  sortCaDeviceList: "umad_sort_ca_device_list",
   freeCaDeviceList: infallible("umad_free_ca_device_list"),
   getCa: "umad_get_ca",
   releaseCa: "umad_release_ca",
+  getCaPortguids: "umad_get_ca_portguids",
+  getPortNumbers: "scandir",
   getPort: "umad_get_port",
-  releasePort: "umad_release_port"
+  releasePort: "umad_release_port",
+  getIssmPath: "umad_get_issm_path",
+  getSmiGsiPairs: "umad_get_smi_gsi_pairs",
+  getSmiGsiPairByCaName: "umad_get_smi_gsi_pair_by_ca_name",
+  openPort: "umad_open_port",
+  openSmiPort: "umad_open_smi_port",
+  closePort: "umad_close_port",
+  getFd: infallible("umad_get_fd"),
+  register: "umad_register",
+  registerOui: "umad_register_oui",
+  register2: "umad_register2",
+  unregister: "umad_unregister",
+  alloc: "umad_alloc",
+  free: infallible("umad_free"),
+  dump: infallible("umad_dump"),
+  addrDump: infallible("umad_addr_dump"),
+  send: "umad_send",
+  recv: "umad_recv",
+  poll: "umad_poll",
+  awaitMad: "poll"
 } as const satisfies Table<Umad["Service"]>
 
 type Entries =

@@ -43,6 +43,9 @@ export type Kind =
   | "UmadCa"
   | "UmadPort"
   | "CaDeviceList"
+  | "OpenPort"
+  | "UmadAgent"
+  | "MadBuffer"
 
 /** What every native object has. One without a kind is not the caller's to release: nobody counts it. */
 export interface Native {

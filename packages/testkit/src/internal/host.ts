@@ -1,12 +1,14 @@
 import * as Gid from "@effect-rdma/core/Gid"
 import * as Identifier from "@effect-rdma/core/Identifier"
 import type * as Pointer from "@effect-rdma/core/Pointer"
+import type { MadToSend } from "@effect-rdma/umad/Umad"
 import type * as AsyncEvent from "@effect-rdma/verbs/AsyncEvent"
 import type * as ExtendedCompletion from "@effect-rdma/verbs/ExtendedCompletion"
 import type * as Duration from "effect/Duration"
 import type * as Topology from "../Topology.ts"
 import * as Heap from "./heap.ts"
 import type { RSocketState } from "./rdmacm/rsocketState.ts"
+import type { Managed, SentMad } from "./umad/answer.ts"
 import type { WorkList } from "./workList.ts"
 
 /** A device of a running fabric. */
@@ -52,11 +54,19 @@ export interface HostState {
   readonly onCompletion: Array<(queue: Pointer.Pointer<"ibv_cq">, completion: Completion) => void>
   /** Called when a device is unplugged. */
   readonly onUnplug: Array<(device: DeviceState) => void>
+  /** Called when a MAD comes to a queue pair of a port, with the address of its sender. */
+  readonly onMad: Array<(device: DeviceState, portNum: number, mad: MadToSend, qpn: number) => void>
 }
 
 export interface FabricState {
   readonly hosts: ReadonlyMap<string, HostState>
   readonly work: WorkList
+  /** What tests have to say about MADs on their way: a reply, that it is lost, or nothing. */
+  readonly onMad: Array<(mad: SentMad) => Uint8Array | "lost" | undefined>
+  /** What its InfiniBand ports are cabled to; made when it is first asked for. */
+  readonly managed: () => Managed
+  /** Whether the topology says what they are cabled to. */
+  readonly hasSubnet: boolean
   /** Runs something later, unless the fabric ends before or what it gives is called. */
   readonly after: (duration: Duration.Input, run: () => void) => () => void
 }
@@ -88,7 +98,8 @@ export const make = (description: Topology.Host, addresses: { next: bigint }): H
     rsockets: heap.store<"rsocket", RSocketState>("rsocket"),
     onAsyncEvent: [],
     onCompletion: [],
-    onUnplug: []
+    onUnplug: [],
+    onMad: []
   }
 }
 

@@ -12,14 +12,21 @@ import { FabricMisuse } from "../FabricMisuse.ts"
 import type * as Topology from "../Topology.ts"
 import type * as Heap from "./heap.ts"
 import * as Host from "./host.ts"
+import * as OpenPorts from "./umad/openPorts.ts"
+import * as Traffic from "./umad/traffic.ts"
 
 /** libibumad of one host, on its heap. It reads sysfs afresh at each call and keeps nothing. */
-export const make = (host: Host.HostState): Umad["Service"] => {
+export const make = (fabric: Host.FabricState, host: Host.HostState, numbers: OpenPorts.Numbers): Umad["Service"] => {
   const { heap } = host
+  const openPorts = OpenPorts.make(host, numbers, (caName, portNum) => choosePort(host, caName, portNum))
   const libraries = heap.store<"umad", Heap.Native>("umad")
-  const lists = heap.store<"umad_device_node", Heap.Native>("umad_device_node")
+  const lists = heap.store<"umad_device_node", Heap.Native & { readonly names: ReadonlyArray<string> }>(
+    "umad_device_node"
+  )
   const adapters = heap.store<"umad_ca", Heap.Native>("umad_ca")
   const ports = heap.store<"umad_port", Heap.Native>("umad_port")
+
+  let debugLevel = 0
 
   const find = (name: string) => host.devices.find((device) => device.name === name)?.description
 
@@ -30,11 +37,18 @@ export const make = (host: Host.HostState): Umad["Service"] => {
       if (newest === undefined) throw new FabricMisuse({ call: "umad_done", problem: "umad_init was not called" })
       libraries.free("umad_done", newest)
     }),
+    debug: (level) => Effect.sync(() => level >= 0 ? debugLevel = level : debugLevel),
     getCasNames: Effect.sync(() => adaptersOf(host).map(({ name }) => name).filter(fits).toSorted()),
     getCaDeviceList: Effect.sync(() => {
       const names = adaptersOf(host).map(({ name }) => name)
-      return { list: names.length === 0 ? undefined : lists.alloc({ kind: "CaDeviceList" }), names }
+      return { list: names.length === 0 ? undefined : lists.alloc({ kind: "CaDeviceList", names }), names }
     }),
+    sortCaDeviceList: (list) =>
+      Effect.sync(() => {
+        // The nodes are the same, but another one may be the first.
+        const names = lists.free("umad_sort_ca_device_list", list).names.toSorted()
+        return { list: lists.alloc({ kind: "CaDeviceList", names }), names }
+      }),
     freeCaDeviceList: (list) => Effect.sync(() => void lists.free("umad_free_ca_device_list", list)),
     getCa: (caName) =>
       Effect.suspend(() => {
@@ -74,7 +88,49 @@ export const make = (host: Host.HostState): Umad["Service"] => {
         if (attributes === undefined) return fail(host, call, "EIO", input)
         return Effect.succeed({ port: ports.alloc({ kind: "UmadPort" }), attributes })
       }),
-    releasePort: (port) => Effect.sync(() => void ports.free("umad_release_port", port))
+    releasePort: (port) => Effect.sync(() => void ports.free("umad_release_port", port)),
+    getCaPortguids: (caName) =>
+      Effect.suspend(() => {
+        const call = "umad_get_ca_portguids"
+        const input = caName === undefined ? {} : { caName }
+        const name = caName ?? choose(host, 0)?.name
+        if (name === undefined) return fail(host, call, "ENODEV", input)
+        const device = find(name)
+        const ports = device === undefined ? undefined : portsOf(device)
+        if (ports === undefined) return fail(host, call, device === undefined ? "ENOENT" : "EIO", input)
+        return Effect.succeed(
+          Array.from(
+            { length: (ports.at(-1)?.portNum ?? 0) + 1 },
+            (_, index) => ports.find(({ portNum }) => portNum === index)?.portGuid ?? noGuid
+          )
+        )
+      }),
+    getPortNumbers: (caName) =>
+      Effect.suspend(() => {
+        const device = find(caName)
+        return device === undefined
+          ? fail(host, "scandir", "ENOENT", { caName })
+          : Effect.succeed(device.ports.map(({ number }) => number).toSorted((self, that) => self - that))
+      }),
+    getIssmPath: (caName, portNum) =>
+      Effect.suspend(() => {
+        const call = "umad_get_issm_path"
+        const input = caName === undefined ? { portNum } : { caName, portNum }
+        const chosen = choosePort(host, caName, portNum)
+        if (chosen === undefined) return fail(host, call, "ENODEV", input)
+        const nodes = host.devices.flatMap(({ description, name }) =>
+          description.ports.map((port) => ({ name, port: port.number }))
+        )
+        const node = nodes.findIndex(({ name, port }) => name === chosen.name && port === chosen.port)
+        return node === -1
+          ? fail(host, call, "EINVAL", input)
+          : Effect.succeed(`/dev/infiniband/issm${node}`)
+      }),
+    getSmiGsiPairs: Effect.suspend(() => fail(host, "umad_get_smi_gsi_pairs", "EOPNOTSUPP", {})),
+    getSmiGsiPairByCaName: (caName, portNum) =>
+      fail(host, "umad_get_smi_gsi_pair_by_ca_name", "EOPNOTSUPP", { caName, portNum }),
+    ...openPorts.operations,
+    ...Traffic.make(fabric, host, openPorts)
   }
 }
 
@@ -97,6 +153,8 @@ const adaptersOf = (host: Host.HostState): ReadonlyArray<Topology.Device> =>
   host.devices.map((device) => device.description).filter(({ nodeType }) =>
     nodeType === "ca" || nodeType === "switch" || nodeType === "router"
   )
+
+const noGuid = Guid.Guid.make(0n)
 
 // `char[20]` and its NUL.
 const fits = (name: string): boolean => new TextEncoder().encode(name).length < 20

@@ -1,32 +1,57 @@
+import { Identifier } from "@effect-rdma/core"
 import { Fabric, Topology } from "@effect-rdma/testkit"
-import type * as UmadConformance from "@effect-rdma/testkit/conformance/Umad"
+import type { UmadLane } from "@effect-rdma/testkit/conformance/UmadLane"
 import { Umad } from "@effect-rdma/umad"
 import { Context, Effect, Layer } from "effect"
+import { answerRequests } from "./answerRequests.ts"
 import { fabric, fabricObjects, type FabricServices } from "./fabric.ts"
 import { kernelHolds, openFiles } from "./softRoce.ts"
 
-export const umadOnFabric: UmadConformance.UmadLane<FabricServices> = {
+/** The LID of `mlx5_0` of host-b. */
+const hostB = 2
+
+export const umadOnFabric: UmadLane<FabricServices> = {
   ...fabric,
+  layer: Layer.tap(fabric.layer, (context) => answerRequests(Context.get(context, Fabric.Fabric), [hostB])),
   adapter: "mlx5_0",
   port: 1,
   adapters: 2,
   ports: 2,
-  linkLayer: "InfiniBand"
+  linkLayer: "InfiniBand",
+  hasKernel: true,
+  peers: { answering: hostB, silent: 77 }
 }
 
-const rxe = { adapter: "rxe0", port: 1, adapters: 1, ports: 1, linkLayer: "Ethernet" } as const
+const rxe = {
+  adapter: "rxe0",
+  port: 1,
+  adapters: 1,
+  ports: 1,
+  linkLayer: "Ethernet",
+  hasKernel: true,
+  peers: undefined
+} as const
 
 /** A host whose only adapter is an Ethernet one, as the guest of Soft-RoCE is. */
-export const umadOnEthernetFabric: UmadConformance.UmadLane<FabricServices> = {
+export const umadOnEthernetFabric: UmadLane<FabricServices> = {
   name: "fabric",
   layer: Layer.orDie(Fabric.layerFrom({ hosts: [{ name: "host-a", devices: [Topology.softRoce("rxe0", 1)] }] })),
   snapshot: fabricObjects,
   ...rxe
 }
 
-export const umadOnSoftRoce: UmadConformance.UmadLane = {
+// The first wait of the process opens an epoll descriptor for good: that is no leak of a test.
+const waited = Layer.tap(Umad.Umad.layer, (context) =>
+  Effect.gen(function*() {
+    const umad = Context.get(context, Umad.Umad)
+    const portId = yield* umad.openPort(undefined, Identifier.AnyPortNumber.make(0))
+    yield* Effect.timeoutOption(umad.awaitMad(portId), "1 millis")
+    yield* umad.closePort(portId)
+  }).pipe(Effect.orDie))
+
+export const umadOnSoftRoce: UmadLane = {
   name: "softroce",
-  layer: Umad.Umad.layer,
+  layer: waited,
   snapshot: kernelHolds,
   ...rxe
 }
@@ -34,7 +59,7 @@ export const umadOnSoftRoce: UmadConformance.UmadLane = {
 // The simulator's library connects at the first look into sysfs and stays connected: that is no leak of a test.
 const connected = Layer.tap(Umad.Umad.layer, (context) => Effect.orDie(Context.get(context, Umad.Umad).getCasNames))
 
-export const umadOnIbsim: UmadConformance.UmadLane = {
+export const umadOnIbsim: UmadLane = {
   name: "ibsim",
   layer: connected,
   snapshot: Effect.sync(openFiles),
@@ -42,5 +67,8 @@ export const umadOnIbsim: UmadConformance.UmadLane = {
   port: 1,
   adapters: 1,
   ports: 1,
-  linkLayer: "IB"
+  linkLayer: "IB",
+  hasKernel: false,
+  // opensm gives them in the order in which it finds the nodes: the switch that it runs on, this host, the other switch.
+  peers: { answering: 3, silent: 77 }
 }

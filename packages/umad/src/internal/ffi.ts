@@ -4,19 +4,27 @@
  * @since 0.1.0
  */
 import * as Errno from "@effect-rdma/core/Errno"
+import * as Guid from "@effect-rdma/core/Guid"
+import * as Identifier from "@effect-rdma/core/Identifier"
 import * as Library from "@effect-rdma/core/Library"
 import * as NativeMemory from "@effect-rdma/core/NativeMemory"
 import * as NativeReason from "@effect-rdma/core/NativeReason"
 import * as Pointer from "@effect-rdma/core/Pointer"
 import * as ReturnConvention from "@effect-rdma/core/ReturnConvention"
 import * as Effect from "effect/Effect"
-import { existsSync } from "node:fs"
+import * as Schema from "effect/Schema"
+import { existsSync, readdirSync } from "node:fs"
 import type * as CaAttributes from "../CaAttributes.ts"
 import * as CaName from "../CaName.ts"
 import type * as PortAttributes from "../PortAttributes.ts"
+import type * as Seam from "../Umad.ts"
 import type { DeviceNodes, GotCa, Umad } from "../Umad.ts"
 import { UmadError } from "../UmadError.ts"
+import { CaPair } from "./CaPairLayout.ts"
 import * as Codec from "./codec.ts"
+import { errorOf, inputOf, lookupErrorOf } from "./ffi/error.ts"
+import * as OpenPort from "./ffi/port.ts"
+import * as Traffic from "./ffi/traffic.ts"
 import * as Layout from "./Layout.ts"
 
 export const make = Effect.fnUntraced(function*(
@@ -35,13 +43,22 @@ export const make = Effect.fnUntraced(function*(
 const operationsOf = (library: Library.Library): Umad["Service"] => {
   const init = library.bind("umad_init", [], "int")
   const done = library.bind("umad_done", [], "int")
+  const debug = library.bind("umad_debug", ["int"], "int")
   const getCasNames = library.bind("umad_get_cas_names", ["buffer", "int"], "int")
   const getCaDeviceList = library.bind("umad_get_ca_device_list", [], "pointer")
+  const sortCaDeviceList = library.bind("umad_sort_ca_device_list", ["buffer", "size"], "int")
   const freeCaDeviceList = library.bind("umad_free_ca_device_list", ["pointer"], "void")
   const getCa = library.bind("umad_get_ca", ["string", "pointer"], "int")
   const releaseCa = library.bind("umad_release_ca", ["pointer"], "int")
   const getPort = library.bind("umad_get_port", ["string", "int", "pointer"], "int")
   const releasePort = library.bind("umad_release_port", ["pointer"], "int")
+  const getCaPortguids = library.bind("umad_get_ca_portguids", ["string", "buffer", "int"], "int")
+  const getSmiGsiPairs = library.bindOptional("umad_get_smi_gsi_pairs", ["buffer", "size"], "int")
+  const getSmiGsiPairByCaName = library.bindOptional(
+    "umad_get_smi_gsi_pair_by_ca_name",
+    ["string", "u8", "buffer", "uint"],
+    "int"
+  )
   const calloc = Library.fromProcess().bind("calloc", ["size", "size"], "pointer")
   const free = Library.fromProcess().bind("free", ["pointer"], "void")
 
@@ -73,7 +90,7 @@ const operationsOf = (library: Library.Library): Umad["Service"] => {
     Effect.uninterruptible(Effect.flatMap(
       ReturnConvention.pointerOrErrno<S, UmadError>(() => calloc(1, size), (errno) => errorOf("calloc", errno, input)),
       (struct) =>
-        ReturnConvention.negativeErrno(() => fill(struct), (errno) => errorOf(call, errno, input)).pipe(
+        ReturnConvention.negativeErrno(() => fill(struct), (errno) => lookupErrorOf(call, errno, input)).pipe(
           Effect.tapError(() => Effect.sync(() => free(struct))),
           Effect.catch(orUnavailable),
           Effect.as(struct)
@@ -86,6 +103,7 @@ const operationsOf = (library: Library.Library): Umad["Service"] => {
   const operations: Umad["Service"] = {
     init: integer("umad_init", init),
     done: integer("umad_done", done),
+    debug: (level) => Effect.sync(() => debug(level)),
 
     getCasNames: Effect.flatMap(
       listedNames,
@@ -105,6 +123,20 @@ const operationsOf = (library: Library.Library): Umad["Service"] => {
         onSuccess: (list) => Effect.succeed({ list, names: readDeviceNodes(list) })
       }
     ),
+    sortCaDeviceList: (list) =>
+      Effect.suspend(() => {
+        const head = BigUint64Array.of(list)
+        return Effect.map(
+          ReturnConvention.returnedErrno(
+            () => sortCaDeviceList(head, 0),
+            (errno) => errorOf("umad_sort_ca_device_list", errno, {})
+          ),
+          () => {
+            const sorted = Pointer.make<"umad_device_node">(head[0] ?? list)
+            return { list: sorted, names: readDeviceNodes(sorted) }
+          }
+        )
+      }),
     freeCaDeviceList: (list) => Effect.sync(() => freeCaDeviceList(list)),
 
     getCa: (caName) =>
@@ -124,7 +156,60 @@ const operationsOf = (library: Library.Library): Umad["Service"] => {
         ),
         (port) => ({ port, attributes: readPort(port) })
       ),
-    releasePort: (port) => release("umad_release_port", port, () => releasePort(port))
+    releasePort: (port) => release("umad_release_port", port, () => releasePort(port)),
+
+    getCaPortguids: (caName) =>
+      Effect.suspend(() => {
+        const guids = new DataView(new ArrayBuffer(maximumPorts * 8))
+        return Effect.map(
+          ReturnConvention.negativeErrno(
+            () => getCaPortguids(caName ?? null, guids, maximumPorts),
+            // -1 stands for any failure of umad_get_ca, which leaves its cause in the variable.
+            (errno, variable) =>
+              lookupErrorOf("umad_get_ca_portguids", errno === 1 ? variable || EIO : errno, inputOf(caName))
+          ),
+          (count) => Array.from({ length: count }, (_, index) => Guid.Guid.make(guids.getBigUint64(index * 8)))
+        )
+      }),
+    getPortNumbers: (caName) =>
+      Effect.suspend(() => {
+        const entries = readFolder(`${adaptersFolder}/${caName}/ports`)
+        return typeof entries === "number"
+          ? Effect.fail(lookupErrorOf("scandir", entries, { caName }))
+          : Effect.succeed(
+            entries.map(Number).filter(isPortNumber).toSorted((self, that) => self - that)
+          )
+      }),
+
+    getSmiGsiPairs: Effect.suspend(() => {
+      const call = "umad_get_smi_gsi_pairs"
+      if (getSmiGsiPairs === undefined) return Effect.fail(errorOf(call, EOPNOTSUPP, {}, withoutPairs))
+      const pairs = new DataView(new ArrayBuffer(maximumDevices * CaPair.size))
+      return Effect.map(
+        ReturnConvention.minusOneErrno(
+          () => getSmiGsiPairs(pairs, maximumDevices),
+          (errno) => lookupErrorOf(call, errno, {})
+        ),
+        (count) => Array.from({ length: count }, (_, index) => readCaPair(pairs, index * CaPair.size))
+      )
+    }),
+    getSmiGsiPairByCaName: (caName, portNum, enforceSmi) =>
+      Effect.suspend(() => {
+        const call = "umad_get_smi_gsi_pair_by_ca_name"
+        const input = { caName, portNum }
+        if (getSmiGsiPairByCaName === undefined) return Effect.fail(errorOf(call, EOPNOTSUPP, input, withoutPairs))
+        const pair = CaPair.allocate()
+        return Effect.map(
+          ReturnConvention.negativeErrno(
+            () => getSmiGsiPairByCaName(caName, portNum, pair, enforceSmi ? 1 : 0),
+            (errno) => lookupErrorOf(call, errno, input)
+          ),
+          () => readCaPair(pair, 0)
+        )
+      }),
+
+    ...OpenPort.make(library),
+    ...Traffic.make(library)
   }
 
   const exists = (caName: CaName.CaName): Effect.Effect<boolean, UmadError> =>
@@ -147,6 +232,27 @@ const maximumDevices = 4096
 const inventedName = CaName.CaName.make("mthca0")
 
 const isInvented = (names: ReadonlyArray<string>): boolean => names.length === 1 && names[0] === inventedName
+
+/** More than any adapter has, port 0 included. */
+const maximumPorts = 256
+
+const withoutPairs = "libibumad of rdma-core 56 has it"
+
+const EOPNOTSUPP = Errno.numberOf("EOPNOTSUPP")
+const EIO = Errno.numberOf("EIO")
+
+const isPortNumber = Schema.is(Identifier.AnyPortNumber)
+
+const readCaPair = (view: DataView, base: number): Seam.CaPair => CaPair.read(view, base)
+
+/** The names in a folder, or the errno. */
+const readFolder = (path: string): ReadonlyArray<string> | number => {
+  try {
+    return readdirSync(path)
+  } catch (error) {
+    return error instanceof Error && "errno" in error && typeof error.errno === "number" ? -error.errno : EIO
+  }
+}
 
 /** The kernel makes this folder when its RDMA core is loaded. */
 const adaptersFolder = "/sys/class/infiniband"
@@ -182,19 +288,6 @@ const readDeviceNodes = (list: bigint): ReadonlyArray<string> => {
 const integer = (call: string, native: () => number): Effect.Effect<void, UmadError> =>
   Effect.asVoid(ReturnConvention.negativeErrno(native, (errno, variable) => errorOf(call, variable || errno, {})))
 
-const inputOf = (caName: CaName.CaName | undefined) => caName === undefined ? {} : { caName }
-
-const errorOf = (call: string, errno: number, input: UmadError["input"]): UmadError => {
-  const name = Errno.nameOf(errno)
-  const hint = name === undefined ? undefined : hints[name]
-  return new UmadError({
-    call,
-    reason: NativeReason.fromErrno(errno),
-    input,
-    ...(hint === undefined ? undefined : { hint })
-  })
-}
-
 const unavailable = ({ call, input, reason }: UmadError): UmadError =>
   new UmadError({
     call,
@@ -202,9 +295,3 @@ const unavailable = ({ call, input, reason }: UmadError): UmadError =>
     input,
     hint: "Load it with: modprobe ib_umad, and the driver of the adapter, such as mlx5_ib or rdma_rxe"
   })
-
-const hints: { readonly [Name in Errno.ErrnoName]?: string } = {
-  ENODEV: "No adapter fits the filter; ibstat -l lists them",
-  ENOENT: "No adapter has that name; ibstat -l lists them",
-  EIO: "No such adapter or port, or sysfs does not tell all of it; ibstat shows both"
-}

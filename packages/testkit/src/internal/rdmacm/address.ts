@@ -124,15 +124,15 @@ export const resolve = (
   )
   if (link === undefined) return Gid.isLinkLocal(to) ? failed("ENODEV") : "ENETUNREACH"
   const owner = ownerOf(fabric, destination)
-  return owner !== undefined && isOpen(link, owner)
+  return owner !== undefined && isOpen(fabric, link, owner)
     ? { route: { from: link, to: owner }, status: 0 }
     : failed("ETIMEDOUT")
 }
 
 /** Whether what is sent from one arrives at the other now. */
-export const isOpen = (from: Interface, to: Interface): boolean =>
+export const isOpen = (fabric: Host.FabricState, from: Interface, to: Interface): boolean =>
   from.device.plugged && from.source.type === to.source.type &&
-  VerbsRoute.isOpen(from.device, from.portNum, { device: to.device, portNum: to.portNum })
+  VerbsRoute.isOpen(fabric, from.device, from.portNum, { device: to.device, portNum: to.portNum })
 
 // -----------------------------------------------------------------------------
 // internal

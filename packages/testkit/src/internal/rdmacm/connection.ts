@@ -85,7 +85,7 @@ export const padded = (bytes: Uint8Array, length: number): Uint8Array => {
 /** Delivers a message, unless a link on the way is down. */
 export const deliver = (from: Address.Interface, to: Address.Interface, run: (there: CmState) => void): void => {
   const there = managerOf(to.device)
-  if (there !== undefined && Address.isOpen(from, to)) run(there)
+  if (there !== undefined && Address.isOpen(there.fabric, from, to)) run(there)
 }
 
 /** Sends a message until it is answered or has been sent often enough. */

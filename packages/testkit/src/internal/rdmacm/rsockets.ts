@@ -69,7 +69,7 @@ export const make = (
   ): void => {
     if (status !== 0) return refuse(self, status)
     const there = route?.to
-    if (route === undefined || there === undefined || !Address.isOpen(route.from, there)) {
+    if (route === undefined || there === undefined || !Address.isOpen(fabric, route.from, there)) {
       return refuse(self, "ETIMEDOUT")
     }
     const remote = Address.at(there, address, address.port)

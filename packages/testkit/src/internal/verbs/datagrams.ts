@@ -42,14 +42,16 @@ export const send = (
       const there = number === undefined ? undefined : portOf(object.device, number)
       if (there === undefined || there.linkLayer !== port.linkLayer) continue
       if (object === self && self.blocksOwnMulticast) continue
-      if (Route.isOpen(device, port.number, { device: object.device, portNum: there.number })) {
+      if (Route.isOpen(verbs.fabric, device, port.number, { device: object.device, portNum: there.number })) {
         receive(object, self, message)
       }
     }
     return "success"
   }
   const destination = Route.find(verbs.fabric, device, attributes)
-  if (destination === undefined || !Route.isOpen(device, port.number, destination)) return "success"
+  if (destination === undefined || !Route.isOpen(verbs.fabric, device, port.number, destination)) return "success"
+  const headers = datagramHeader + (header?.length ?? 0)
+  Route.count(verbs.fabric, { device, portNum: port.number }, destination, 1, bytes.length + headers)
   const peer = QueueState.of(destination.device).pairs.get(remoteQpn)
   if (peer !== undefined) receive(peer, self, message)
   return "success"
@@ -107,6 +109,9 @@ const headerOf = (
 /** The headers behind the routing header and the check sum at the end: of UDP, and of a datagram. */
 const udpBytes = 8
 const transportBytes = 24
+
+// DETH
+const datagramHeader = 8
 
 const receive = (self: QueuePairObject, from: QueuePairObject, message: Message): void => {
   const { attributes, device, qpType } = self

@@ -86,7 +86,10 @@ const transmit = (self: QueuePairObject, request: DataPath.SendRequest, bytes: U
   const { sends } = self
   const peer = hearerOf(self)
   if (self.qpType === "uc") {
-    if (peer !== undefined) Responder.receive(peer, request, bytes)
+    if (peer !== undefined) {
+      count(self, peer, packetsOf(self, bytes.length), bytes.length)
+      Responder.receive(peer, request, bytes)
+    }
     return "success"
   }
   if (peer === undefined || distanceTo(self, peer) > 0) return lost(self)
@@ -101,6 +104,11 @@ const transmit = (self: QueuePairObject, request: DataPath.SendRequest, bytes: U
   const answer = Responder.receive(peer, request, bytes)
   if (answer === "rnr") return notReady(self, peer, request)
   const packets = packetsOf(self, typeof answer === "string" ? bytes.length : answer.length)
+  if (typeof answer === "string") count(self, peer, packets, bytes.length)
+  else {
+    count(self, peer, 1, bytes.length)
+    count(peer, self, packets, answer.length)
+  }
   peer.expectedPsn = (peer.expectedPsn + packets) & 0xffffff
   if (answer === "lost" || !isHeard) return lost(self)
   sends.psn = (sends.psn + packets) & 0xffffff
@@ -118,6 +126,13 @@ const distanceTo = ({ sends }: QueuePairObject, { expectedPsn }: QueuePairObject
 const hearerOf = (self: QueuePairObject): QueuePairObject | undefined => {
   const peer = Route.peerOf(self)
   return peer !== undefined && Route.destinationOf(peer)?.device === self.device ? peer : undefined
+}
+
+/** What the ports between two queue pairs count of a message; they count no acknowledgements. */
+const count = (from: QueuePairObject, to: QueuePairObject, packets: number, bytes: number): void => {
+  const there = Route.destinationOf(from)
+  const here = Route.destinationOf(to)
+  if (there !== undefined && here !== undefined) Route.count(from.verbs.fabric, here, there, packets, bytes)
 }
 
 const packetsOf = ({ attributes: { pathMtu = 1024 } }: QueuePairObject, length: number): number =>

@@ -2,6 +2,7 @@ import * as Gid from "@effect-rdma/core/Gid"
 import type * as AddressHandleAttributes from "@effect-rdma/verbs/AddressHandleAttributes"
 import type * as Topology from "../../Topology.ts"
 import * as Host from "../host.ts"
+import * as Wires from "../umad/wires.ts"
 import * as QueueState from "./queueState.ts"
 import { portOf } from "./state.ts"
 
@@ -30,11 +31,28 @@ export const find = (
 }
 
 /** Whether packets get from a port to another one. */
-export const isOpen = (device: Host.DeviceState, portNum: number, to: Destination): boolean => {
+export const isOpen = (
+  fabric: Host.FabricState,
+  device: Host.DeviceState,
+  portNum: number,
+  to: Destination
+): boolean => {
   if (!to.device.plugged) return false
   // rxe never asks the link for what it sends to itself.
   if (to.device === device && device.description.provider === "rxe") return true
-  return isUp(device, portNum) && isUp(to.device, to.portNum)
+  if (!isUp(device, portNum) || !isUp(to.device, to.portNum)) return false
+  return !fabric.hasSubnet || !isInfiniband(device, portNum) || Wires.isOpen(fabric.managed(), { device, portNum }, to)
+}
+
+/** Has the ports of the way count a message, where there are such that count. */
+export const count = (
+  fabric: Host.FabricState,
+  from: Destination,
+  to: Destination,
+  packets: number,
+  bytes: number
+): void => {
+  if (isInfiniband(from.device, from.portNum)) Wires.count(fabric.managed(), from, to, packets, bytes)
 }
 
 /** Where a connected queue pair sends to. */
@@ -52,7 +70,7 @@ export const peerOf = (self: QueueState.QueuePairObject): QueueState.QueuePairOb
   const { ahAttr, destQpNum } = self.attributes
   const to = destinationOf(self)
   if (ahAttr === undefined || destQpNum === undefined || to === undefined) return undefined
-  if (!isOpen(self.device, ahAttr.portNum, to)) return undefined
+  if (!isOpen(self.verbs.fabric, self.device, ahAttr.portNum, to)) return undefined
   const peer = QueueState.of(to.device).pairs.get(destQpNum)
   return peer !== undefined && peer.qpType === counterparts[self.qpType] && hears.has(peer.state) ? peer : undefined
 }
@@ -65,6 +83,9 @@ export const hears: ReadonlySet<string> = new Set(["rtr", "rts", "sqd", "sqe"])
 
 const isUp = ({ description }: Host.DeviceState, portNum: number): boolean =>
   description.ports.some((port) => port.number === portNum && port.state === "active")
+
+const isInfiniband = ({ description }: Host.DeviceState, portNum: number): boolean =>
+  description.ports.some((port) => port.number === portNum && port.linkLayer === "infiniband")
 
 const counterparts: { readonly [type: string]: string } = { rc: "rc", uc: "uc", xrcSend: "xrcRecv", xrcRecv: "xrcSend" }
 
