@@ -164,7 +164,7 @@ describe("libibumad on a simulated fabric", { concurrent: false }, () => {
 
         const mad = Uint8Array.from({ length: 256 }, (_, index) => index)
         const address = MadAddress.complete(
-          Schema.decodeSync(MadAddress.Destination)({
+          yield* Schema.decodeEffect(MadAddress.Destination)({
             lid: 0x1234,
             qpn: 0xabcdef,
             qkey: 0x8001_0000,
