@@ -21,6 +21,8 @@ const packet = (mgmtClass: number, method: number, modifier = 0, length = 256): 
 
 const modifierOf = (mad: Uint8Array): number => new DataView(mad.buffer, mad.byteOffset).getUint32(20)
 
+const isLost = (modifier: number): boolean => modifier % 20 === 7
+
 const responseTo = (mad: Uint8Array): Uint8Array => {
   const reply = mad.slice()
   reply[3] = (mad[3] ?? 0) | 0x80
@@ -267,7 +269,6 @@ describe("MADs on the fabric", () => {
         const fabric = yield* Fabric.Fabric
         const requests = 10_000
         let sent = 0
-        const isLost = (modifier: number) => modifier % 20 === 7
         yield* fabric.onMad(({ mad }) => {
           sent++
           return isLost(modifierOf(mad)) ? "lost" : responseTo(mad)

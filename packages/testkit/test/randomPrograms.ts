@@ -6,7 +6,7 @@
 import { Errno, Ledger, ReleaseError, Resource } from "@effect-rdma/core"
 import { CmId, EventChannel, RdmaDevices } from "@effect-rdma/rdmacm"
 import { type Fabric, Faults } from "@effect-rdma/testkit"
-import { CaDeviceList, UmadCa, UmadLibrary, UmadPort } from "@effect-rdma/umad"
+import { CaDeviceList, MadBuffer, UmadAgent, UmadCa, UmadLibrary, UmadPort } from "@effect-rdma/umad"
 import {
   AsyncEvents,
   CompletionChannel,
@@ -44,7 +44,10 @@ const Kind = Schema.Literals([
   "UmadLibrary",
   "UmadPort",
   "UmadCa",
-  "CaDeviceList"
+  "CaDeviceList",
+  "OpenPort",
+  "UmadAgent",
+  "MadBuffer"
 ])
 
 const Make = Schema.Struct({ make: Kind, parent: Pick, other: Pick, scope: Pick })
@@ -115,6 +118,7 @@ interface World {
   readonly channels: Array<EventChannel.EventChannel>
   readonly ids: Array<CmId.CmId>
   readonly libraries: Array<UmadLibrary.UmadLibrary>
+  readonly openPorts: Array<UmadPort.OpenPort>
   readonly scopes: Array<Scope.Closeable>
   readonly defects: Array<unknown>
   readonly unplugged: Set<string>
@@ -181,6 +185,15 @@ const make = (
       return onParent(library, (library) => UmadCa.get(library))
     case "CaDeviceList":
       return onParent(library, (library) => CaDeviceList.get(library))
+    case "OpenPort":
+      return onParent(library, (library) => kept(world.openPorts, UmadPort.open(library)))
+    case "UmadAgent":
+      return onParent(
+        pick(world.openPorts, step.parent),
+        (port) => UmadAgent.register(port, { mgmtClass: 0x28, methods: [step.other % 128] })
+      )
+    case "MadBuffer":
+      return onParent(pick(world.openPorts, step.parent), (port) => MadBuffer.alloc(port, 256))
   }
 }
 
@@ -262,7 +275,8 @@ const firstSteps: ReadonlyArray<Step> = [
     "ParentDomain",
     "EventChannel",
     "CmId",
-    "UmadLibrary"
+    "UmadLibrary",
+    "OpenPort"
   ] as const)
     .map(
       (make, index) => ({ make, parent: index, other: index, scope: index })
@@ -306,6 +320,7 @@ export const runProgram = Effect.fnUntraced(function*(
     channels: [],
     ids: [],
     libraries: [],
+    openPorts: [],
     scopes: [root],
     defects: [],
     unplugged: new Set()

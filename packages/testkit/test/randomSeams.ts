@@ -24,7 +24,7 @@ export const slowSeams = (context: Context.Context<Fabric.Seams>): Context.Conte
   )
 
 // The calls that release something, by the beginning of their member's name.
-const releases = /^(close|dealloc|dereg|destroy|detach|done|free|release|unimport)/
+const releases = /^(close|dealloc|dereg|destroy|detach|done|free|release|unimport|unregister)/
 
 const releasingAs = <Seam extends object>(seam: Seam, releasing: Seam): Seam => {
   const members = Object.entries(releasing).filter(([name]) => releases.test(name))

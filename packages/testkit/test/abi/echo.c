@@ -412,6 +412,8 @@ static struct ibv_context *make_context(struct ibv_device *of);
 
 #include "echo_rdmacm.h"
 
+#include "echo_umad.h"
+
 /* Contexts. Below one is only what its flavour has, with traps in the slots that must not be called, and below that a
    page that cannot be read. */
 
