@@ -18,6 +18,7 @@ import { Verbs } from "@effect-rdma/verbs/Verbs"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as FiberSet from "effect/FiberSet"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -60,6 +61,8 @@ export interface NativeObject {
   readonly pointer: bigint
   /** The device that it is on; absent for lists, channels and ids. */
   readonly device: string | undefined
+  /** The pointer of the context that it was made on. */
+  readonly context: bigint | undefined
 }
 
 /**
@@ -202,12 +205,12 @@ export const make = Effect.fn("Fabric.make")(function*(
   const addresses = { next: firstAddress }
   const hosts = new Map(topology.hosts.map((host) => [host.name, Host.make(host, addresses)]))
   const log: Array<LoggedCall> = []
-  const fork = Effect.runSyncWith(yield* Effect.context<never>())
+  const fork = yield* FiberSet.makeRuntime()
   const fabric: Host.FabricState = {
     hosts,
     work: WorkList.make(),
     after: (duration, run) => {
-      const fiber = fork(Effect.forkIn(Effect.delay(Effect.sync(run), duration), scope, { startImmediately: true }))
+      const fiber = fork(Effect.delay(Effect.sync(run), duration))
       return () => fiber.interruptUnsafe()
     }
   }
@@ -294,8 +297,8 @@ const deviceOf = (call: string, host: Host.HostState, name: string): Host.Device
 
 const copyOf = (call: NativeCall): NativeCall => ({ ...call })
 
-const objectOf = (host: string, pointer: bigint, { device, kind }: Heap.Native): ReadonlyArray<NativeObject> =>
-  kind === undefined || device?.plugged === false ? [] : [{ host, kind, pointer, device: device?.name }]
+const objectOf = (host: string, pointer: bigint, { context, device, kind }: Heap.Native): ReadonlyArray<NativeObject> =>
+  kind === undefined || device?.plugged === false ? [] : [{ host, kind, pointer, device: device?.name, context }]
 
 const seamsOf = (
   fabric: Host.FabricState,

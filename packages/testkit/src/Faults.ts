@@ -6,16 +6,14 @@
  */
 import * as Errno from "@effect-rdma/core/Errno"
 import * as NativeReason from "@effect-rdma/core/NativeReason"
-import { RdmaCm } from "@effect-rdma/rdmacm/RdmaCm"
 import { RdmaCmError } from "@effect-rdma/rdmacm/RdmaCmError"
-import { Umad } from "@effect-rdma/umad/Umad"
 import { UmadError } from "@effect-rdma/umad/UmadError"
-import { Verbs } from "@effect-rdma/verbs/Verbs"
 import { VerbsError } from "@effect-rdma/verbs/VerbsError"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Calls from "./internal/calls.ts"
+import * as Seams from "./internal/seams.ts"
 
 /**
  * A C function that can fail. One that returns nothing cannot, and is not among them.
@@ -32,6 +30,22 @@ export type FallibleCall = Calls.FallibleCall
  * @since 0.1.0
  */
 export type InfallibleCall = Calls.InfallibleCall
+
+/**
+ * Whether a C function can fail.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isFallible = (call: FallibleCall | InfallibleCall): call is FallibleCall => Calls.isFallible(call)
+
+/**
+ * Whether a C function releases what another one acquired.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isRelease = (call: FallibleCall | InfallibleCall): boolean => releases.test(call)
 
 /**
  * A failure to come. `nth` counts from 1 the calls of `call`, or all calls that can fail when it is left out. Errno 0 is
@@ -76,7 +90,7 @@ export class Injection extends Context.Service<Injection, {
   readonly calls: Effect.Effect<ReadonlyArray<ObservedCall>>
   /** How many calls that can fail were made so far: the range of `nth` without a `call`. */
   readonly fallible: Effect.Effect<number>
-  /** Wraps the seams in a context, whichever are there. */
+  /** Wraps the seams in a context, whichever are there, and those of every host of a fabric in it. */
   readonly wrap: <Services>(context: Context.Context<Services>) => Context.Context<Services>
 }>()("@effect-rdma/testkit/Injection") {}
 
@@ -149,19 +163,15 @@ export const start = (faults: ReadonlyArray<Fault>): Effect.Effect<Injection["Se
           return run
         })
     })
-    const verbs = interceptor((call, reason) => new VerbsError({ call, reason, input: {}, hint }))
-    const rdmaCm = interceptor((call, reason) => new RdmaCmError({ call, reason, input: {}, hint }))
-    const umad = interceptor((call, reason) => new UmadError({ call, reason, input: {}, hint }))
 
     return Injection.of({
       calls: Effect.sync(() => Array.from(calls)),
       fallible: Effect.sync(() => counts.get(undefined) ?? 0),
-      wrap: (context) =>
-        context.pipe(
-          replace(Verbs, (service) => Calls.interceptVerbs(service, verbs)),
-          replace(RdmaCm, (service) => Calls.interceptRdmaCm(service, rdmaCm)),
-          replace(Umad, (service) => Calls.interceptUmad(service, umad))
-        )
+      wrap: Seams.intercept({
+        verbs: interceptor((call, reason) => new VerbsError({ call, reason, input: {}, hint })),
+        rdmaCm: interceptor((call, reason) => new RdmaCmError({ call, reason, input: {}, hint })),
+        umad: interceptor((call, reason) => new UmadError({ call, reason, input: {}, hint }))
+      })
     })
   })
 
@@ -220,11 +230,7 @@ export const layer =
 // internal
 // -----------------------------------------------------------------------------
 
-const hint = "A fault put this failure here"
+const releases =
+  /^(?:(?:ibv|rdma|umad)_(?:exp_)?(?:ack|close|dealloc|dereg|destroy|detach|done|free|leave|release|unimport|unregister)|close$)/
 
-const replace =
-  <Key, Service>(key: Context.Key<Key, Service>, wrap: (self: Service) => Service) =>
-  <Services>(context: Context.Context<Services>): Context.Context<Services> => {
-    const found = Context.getOrUndefined(context, key)
-    return found === undefined ? context : Context.add(context, key, wrap(found))
-  }
+const hint = "A fault put this failure here"

@@ -18,10 +18,10 @@ describe("LeakCheck", () => {
         LeakCheck.check,
         Effect.exit
       )
-      const { leaks, tree } = leakOf(exit)
+      const { leaks, report } = leakOf(exit)
       assert.strictEqual(leaks.length, 1)
       assert.match(leaks[0] ?? "", /^ProtectionDomain#\d+ \(ibv_alloc_pd at .*LeakCheck\.test\.ts:/)
-      assert.include(tree, "ProtectionDomain#")
+      assert.include(report, "ProtectionDomain#")
     }).pipe(Effect.provide(Fabric.layer)))
 
   it.effect("keeps the outcome of a program that released what it made on a context of somebody else", () =>
@@ -39,6 +39,6 @@ describe("LeakCheck", () => {
         const longer = yield* Scope.make()
         yield* DeviceContext.openByName("rxe0").pipe(Scope.provide(longer))
       }).pipe(Effect.provide(Fabric.layer))
-      assert.match(leakOf(yield* Effect.exit(LeakCheck.check(leak))).tree, /DeviceContext#/)
+      assert.match(leakOf(yield* Effect.exit(LeakCheck.check(leak))).report, /DeviceContext#/)
     }))
 })

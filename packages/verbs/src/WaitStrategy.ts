@@ -53,3 +53,25 @@ export const WaitStrategy = Context.Reference<WaitStrategy>("@effect-rdma/verbs/
 export const InterruptionGrace = Context.Reference<Duration.Input>("@effect-rdma/verbs/InterruptionGrace", {
   defaultValue: () => "1 second"
 })
+
+/**
+ * Calls back after so many milliseconds, unless it is cancelled by what it returns.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Timer = (millis: number, callBack: () => void) => () => void
+
+/**
+ * The timer of {@link InterruptionGrace} and of the flush after it: the system's, so that a clock that stands still keeps
+ * no memory from its owner. Where the devices are simulated, the simulation's.
+ *
+ * @category references
+ * @since 0.1.0
+ */
+export const DeviceTimer = Context.Reference<Timer>("@effect-rdma/verbs/DeviceTimer", {
+  defaultValue: () => (millis, callBack) => {
+    const timer = setTimeout(callBack, millis)
+    return () => clearTimeout(timer)
+  }
+})

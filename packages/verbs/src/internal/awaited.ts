@@ -268,13 +268,14 @@ const flushMillis = 5000
 
 // Not on the program's clock: what a test's clock never lets happen would keep memory from its owner for ever.
 const endedWithin = (pending: Pending, millis: number): Effect.Effect<void> =>
-  Effect.callback((resume) => {
-    const hasEnded = () => pending.outcome !== undefined || pending.failure !== undefined
-    if (hasEnded()) return resume(Effect.void)
-    const timer = setTimeout(() => resume(Effect.void), millis)
-    pending.wake = () => {
-      if (!hasEnded()) return
-      clearTimeout(timer)
-      resume(Effect.void)
-    }
-  })
+  Effect.flatMap(WaitStrategy.DeviceTimer, (after) =>
+    Effect.callback((resume) => {
+      const hasEnded = () => pending.outcome !== undefined || pending.failure !== undefined
+      if (hasEnded()) return resume(Effect.void)
+      const cancel = after(millis, () => resume(Effect.void))
+      pending.wake = () => {
+        if (!hasEnded()) return
+        cancel()
+        resume(Effect.void)
+      }
+    }))
