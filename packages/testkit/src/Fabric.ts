@@ -201,7 +201,6 @@ export const make = Effect.fn("Fabric.make")(function*(
   input: Topology.Input = Topology.twoHosts
 ): Effect.fn.Return<Fabric["Service"], Schema.SchemaError, Scope.Scope> {
   const topology = yield* decode(input)
-  const scope = yield* Effect.scope
   const addresses = { next: firstAddress }
   const hosts = new Map(topology.hosts.map((host) => [host.name, Host.make(host, addresses)]))
   const log: Array<LoggedCall> = []
