@@ -1,9 +1,13 @@
 /** Connections between hosts of the fabric: names, GIDs, and what goes in the middle. */
+import * as Pointer from "@effect-rdma/core/Pointer"
+import * as Resource from "@effect-rdma/core/Resource"
 import * as CmAddress from "@effect-rdma/rdmacm/CmAddress"
+import type * as CmEvent from "@effect-rdma/rdmacm/CmEvent"
 import * as Connection from "@effect-rdma/rdmacm/Connection"
 import * as DatagramSocket from "@effect-rdma/rdmacm/DatagramSocket"
 import * as Listener from "@effect-rdma/rdmacm/Listener"
 import * as MulticastGroup from "@effect-rdma/rdmacm/MulticastGroup"
+import { RdmaCm } from "@effect-rdma/rdmacm/RdmaCm"
 import * as RemoteMemory from "@effect-rdma/rdmacm/RemoteMemory"
 import { ShutdownGrace } from "@effect-rdma/rdmacm/ShutdownGrace"
 import * as Fabric from "@effect-rdma/testkit/Fabric"
@@ -16,6 +20,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Latch from "effect/Latch"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
@@ -72,6 +77,36 @@ const ibAddress = (gid: CmAddress.IbAddress["gid"], sid: bigint): CmAddress.IbAd
   sid,
   sidMask: 0xffff_ffff_ffff_ffffn,
   scopeId: 0n
+})
+
+/** A connection whose client gets the events that a test makes. */
+const withEvents = Effect.gen(function*() {
+  const cm = yield* RdmaCm
+  const own = Pointer.make<"rdma_cm_event">(1n)
+  const raised: Array<CmEvent.CmEvent> = []
+  const isRaised = Latch.makeUnsafe(false)
+  const raising = Effect.provideService(RdmaCm, {
+    ...cm,
+    getCmEvent: (channel) =>
+      Effect.suspend(() => {
+        const event = raised.shift()
+        isRaised.closeUnsafe()
+        return event === undefined ? cm.getCmEvent(channel) : Effect.succeed({ pointer: own, event })
+      }),
+    ackCmEvent: (event) => event === own ? Effect.void : cm.ackCmEvent(event),
+    awaitCmEvent: (channel) => Effect.raceFirst(cm.awaitCmEvent(channel), isRaised.await)
+  })
+  const listener = yield* Listener.make({ address: "10.0.0.1:7471" })
+  const [server, client] = yield* Effect.all([
+    accepted(listener),
+    raising(Connection.connect({ address: "10.0.0.1:7471" }))
+  ], { concurrency: "unbounded" })
+  const raise = (event: CmEvent.CmEventType) =>
+    Effect.sync(() => {
+      raised.push({ event, status: 0, id: Resource.raw(client.id) })
+      isRaised.openUnsafe()
+    })
+  return { client, server, raise }
 })
 
 describe("connections between hosts", () => {
@@ -248,4 +283,51 @@ describe("connections between hosts", () => {
       isSlow = false
       assert.deepStrictEqual((yield* Stream.runCollect(Connection.messages(server))).map(text), ["one", "two", "three"])
     }))
+
+  // ---------------------------------------------------------------------------
+  // Events out of place
+  // ---------------------------------------------------------------------------
+
+  const harmless = [
+    "addrResolved",
+    "addrError",
+    "routeResolved",
+    "routeError",
+    "connectRequest",
+    "connectResponse",
+    "established",
+    "multicastJoin",
+    "addrChange",
+    "timewaitExit",
+    "unknown"
+  ] as const
+
+  test("events of no meaning for a connection that is set up change nothing", () =>
+    Effect.gen(function*() {
+      const { client, raise, server } = yield* withEvents
+      for (const event of harmless) {
+        yield* raise(event)
+        yield* Connection.send(client, bytes(event))
+        assert.strictEqual(text(yield* Connection.receive(server)), event)
+      }
+    }))
+
+  const ends = [
+    ["rejected", "ConnectionRejected"],
+    ["unreachable", "PeerUnreachable"],
+    ["connectError", "ConnectionFailed"],
+    ["disconnected", "ConnectionClosed"],
+    ["deviceRemoval", "DeviceRemoved"],
+    ["multicastError", "RdmaCmError"]
+  ] as const
+  for (const [event, tag] of ends) {
+    test(`the event ${event} ends a connection that is set up with ${tag}, on both sides`, () =>
+      Effect.gen(function*() {
+        const { client, raise, server } = yield* withEvents
+        yield* raise(event)
+        assert.strictEqual((yield* Effect.flip(Connection.receive(client)))._tag, tag)
+        assert.strictEqual((yield* Effect.flip(Connection.send(client, bytes("late"))))._tag, tag)
+        assert.strictEqual((yield* Effect.flip(Connection.receive(server)))._tag, "ConnectionClosed")
+      }))
+  }
 })
