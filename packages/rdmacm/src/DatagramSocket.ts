@@ -202,16 +202,14 @@ export const lookup = (
   ConnectionError.ConnectError,
   RdmaCm.RdmaCm | Scope.Scope
 > =>
-  Effect.flatMap(
-    decodeLookup(options),
-    ({ address, privateData }) =>
-      attempts(address, { ...options, portSpace: "udp" }, (destination) =>
-        Effect.gen(function*() {
-          const { ahAttr, ...answer } = yield* Effect.scoped(ask(self, destination, frame(privateData)))
-          const handle = yield* AddressHandle.make(self.domain, ahAttr)
-          return { ...answer, handle }
-        }))
-  )
+  Effect.flatMap(decodeLookup(options), ({ address, privateData }) =>
+    Effect.scoped(
+      attempts(address, { ...options, portSpace: "udp" }, (destination) => ask(self, destination, frame(privateData)))
+    ).pipe(
+      Effect.flatMap(({ ahAttr, ...answer }) =>
+        Effect.map(AddressHandle.make(self.domain, ahAttr), (handle) => ({ ...answer, handle }))
+      )
+    ))
 
 /**
  * The sender of a datagram as somebody to send to, owned by the scope. Fails as `AddressHandle.fromReceived`.

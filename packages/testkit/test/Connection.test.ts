@@ -1,23 +1,26 @@
-/** Connections between hosts of the fabric: names, GIDs, what goes in the middle, and every call that fails. */
+/** Connections between hosts of the fabric: names, GIDs, and what goes in the middle. */
+import * as Pointer from "@effect-rdma/core/Pointer"
+import * as Resource from "@effect-rdma/core/Resource"
 import * as CmAddress from "@effect-rdma/rdmacm/CmAddress"
+import type * as CmEvent from "@effect-rdma/rdmacm/CmEvent"
 import * as Connection from "@effect-rdma/rdmacm/Connection"
 import * as DatagramSocket from "@effect-rdma/rdmacm/DatagramSocket"
 import * as Listener from "@effect-rdma/rdmacm/Listener"
 import * as MulticastGroup from "@effect-rdma/rdmacm/MulticastGroup"
+import { RdmaCm } from "@effect-rdma/rdmacm/RdmaCm"
 import * as RemoteMemory from "@effect-rdma/rdmacm/RemoteMemory"
 import { ShutdownGrace } from "@effect-rdma/rdmacm/ShutdownGrace"
 import * as Fabric from "@effect-rdma/testkit/Fabric"
-import * as Faults from "@effect-rdma/testkit/Faults"
 import * as LeakCheck from "@effect-rdma/testkit/LeakCheck"
 import * as DeviceContext from "@effect-rdma/verbs/DeviceContext"
 import * as MemoryRegion from "@effect-rdma/verbs/MemoryRegion"
 import { Verbs } from "@effect-rdma/verbs/Verbs"
 import { WaitStrategy } from "@effect-rdma/verbs/WaitStrategy"
 import { assert, describe, it } from "@effect/vitest"
-import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Latch from "effect/Latch"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
@@ -76,29 +79,35 @@ const ibAddress = (gid: CmAddress.IbAddress["gid"], sid: bigint): CmAddress.IbAd
   scopeId: 0n
 })
 
-const isRelease = (call: string) => /destroy|dealloc|dereg|close|leave|detach|free/.test(call)
-
-/** Runs both sides, with each call that can fail failing in turn, but for releases, which have tests of their own. */
-const everyFailure = <E>(program: Effect.Effect<void, E, Fabric.Seams | Scope.Scope>) =>
-  Effect.gen(function*() {
-    const dry = yield* Faults.start([])
-    yield* Faults.injectInto(dry)(LeakCheck.check(program))
-    const calls = (yield* dry.calls).filter(({ canFail }) => canFail)
-    let failed = 0
-    for (let nth = 1; nth <= calls.length; nth++) {
-      if (isRelease(calls[nth - 1]!.call)) continue
-      const exit = yield* Effect.exit(
-        LeakCheck.check(program).pipe(Effect.timeout("20 seconds"), Faults.inject([{ nth, errno: "ENOMEM" }]))
-      )
-      const fabric = yield* Fabric.Fabric
-      assert.deepStrictEqual((yield* fabric.objects).map(({ kind }) => kind), [], `${nth}: ${calls[nth - 1]!.call}`)
-      if (Exit.isSuccess(exit)) continue
-      failed++
-      assert.isFalse(Cause.hasDies(exit.cause), `${nth}: ${calls[nth - 1]!.call}: ${Cause.pretty(exit.cause)}`)
-      assert.notInclude(Cause.pretty(exit.cause), "TimeoutError", `${nth}: ${calls[nth - 1]!.call}`)
-    }
-    assert.isAbove(failed, calls.length / 3)
+/** A connection whose client gets the events that a test makes. */
+const withEvents = Effect.gen(function*() {
+  const cm = yield* RdmaCm
+  const own = Pointer.make<"rdma_cm_event">(1n)
+  const raised: Array<CmEvent.CmEvent> = []
+  const isRaised = Latch.makeUnsafe(false)
+  const raising = Effect.provideService(RdmaCm, {
+    ...cm,
+    getCmEvent: (channel) =>
+      Effect.suspend(() => {
+        const event = raised.shift()
+        isRaised.closeUnsafe()
+        return event === undefined ? cm.getCmEvent(channel) : Effect.succeed({ pointer: own, event })
+      }),
+    ackCmEvent: (event) => event === own ? Effect.void : cm.ackCmEvent(event),
+    awaitCmEvent: (channel) => Effect.raceFirst(cm.awaitCmEvent(channel), isRaised.await)
   })
+  const listener = yield* Listener.make({ address: "10.0.0.1:7471" })
+  const [server, client] = yield* Effect.all([
+    accepted(listener),
+    raising(Connection.connect({ address: "10.0.0.1:7471" }))
+  ], { concurrency: "unbounded" })
+  const raise = (event: CmEvent.CmEventType) =>
+    Effect.sync(() => {
+      raised.push({ event, status: 0, id: Resource.raw(client.id) })
+      isRaised.openUnsafe()
+    })
+  return { client, server, raise }
+})
 
 describe("connections between hosts", () => {
   test("messages and memory cross the fabric", () =>
@@ -276,27 +285,49 @@ describe("connections between hosts", () => {
     }))
 
   // ---------------------------------------------------------------------------
-  // Calls that fail
+  // Events out of place
   // ---------------------------------------------------------------------------
 
-  test("whichever call fails on the way of a connection, it is a typed error and nothing is left", () =>
-    everyFailure(Effect.gen(function*() {
-      const listener = yield* Listener.make({ address: "10.0.0.1:7471" })
-      const [server, client] = yield* Effect.all([
-        accepted(listener),
-        Connection.connect({ address: "10.0.0.1:7471", sendDepth: 2, receiveDepth: 2 })
-      ], { concurrency: "unbounded" })
-      yield* Connection.send(client, bytes("hello"))
-      yield* Connection.receive(server)
-    })))
+  const harmless = [
+    "addrResolved",
+    "addrError",
+    "routeResolved",
+    "routeError",
+    "connectRequest",
+    "connectResponse",
+    "established",
+    "multicastJoin",
+    "addrChange",
+    "timewaitExit",
+    "unknown"
+  ] as const
 
-  test("whichever call fails on the way of a socket, it is a typed error and nothing is left", () =>
-    everyFailure(Effect.gen(function*() {
-      const server = yield* DatagramSocket.listen({ address: "10.0.0.1:7471" })
-      const client = yield* DatagramSocket.towards({ address: "10.0.0.1:7471" })
-      const peer = yield* DatagramSocket.lookup(client, { address: "10.0.0.1:7471", timeout: "1 second" })
-      yield* DatagramSocket.send(client, peer, bytes("hello"))
-      const datagram = yield* Effect.timeoutOption(DatagramSocket.receive(server), "100 millis")
-      if (Option.isSome(datagram)) yield* DatagramSocket.senderOf(server, datagram.value)
-    })))
+  test("events of no meaning for a connection that is set up change nothing", () =>
+    Effect.gen(function*() {
+      const { client, raise, server } = yield* withEvents
+      for (const event of harmless) {
+        yield* raise(event)
+        yield* Connection.send(client, bytes(event))
+        assert.strictEqual(text(yield* Connection.receive(server)), event)
+      }
+    }))
+
+  const ends = [
+    ["rejected", "ConnectionRejected"],
+    ["unreachable", "PeerUnreachable"],
+    ["connectError", "ConnectionFailed"],
+    ["disconnected", "ConnectionClosed"],
+    ["deviceRemoval", "DeviceRemoved"],
+    ["multicastError", "RdmaCmError"]
+  ] as const
+  for (const [event, tag] of ends) {
+    test(`the event ${event} ends a connection that is set up with ${tag}, on both sides`, () =>
+      Effect.gen(function*() {
+        const { client, raise, server } = yield* withEvents
+        yield* raise(event)
+        assert.strictEqual((yield* Effect.flip(Connection.receive(client)))._tag, tag)
+        assert.strictEqual((yield* Effect.flip(Connection.send(client, bytes("late"))))._tag, tag)
+        assert.strictEqual((yield* Effect.flip(Connection.receive(server)))._tag, "ConnectionClosed")
+      }))
+  }
 })

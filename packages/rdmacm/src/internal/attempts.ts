@@ -28,9 +28,8 @@ export const attempts = <A, R>(
     address: CmAddress.CmAddress
   ) => Effect.Effect<A, ConnectionError.AttemptError | Schema.SchemaError, R>
 ): Effect.Effect<A, ConnectionError.ConnectError, Exclude<R, Scope.Scope> | Scope.Scope | RdmaCm.RdmaCm> => {
-  const all = Destination.firstOf(destination, { portSpace }, (address) => {
-    const once = inOwnScope(attempt(address))
-    return timeout === undefined ? once : Effect.timeoutOrElse(once, {
+  const bounded = (address: CmAddress.CmAddress) =>
+    timeout === undefined ? attempt(address) : Effect.timeoutOrElse(attempt(address), {
       duration: timeout,
       orElse: () =>
         new ConnectionError.ConnectionTimedOut({
@@ -38,7 +37,8 @@ export const attempts = <A, R>(
           millis: Duration.toMillis(Duration.fromInputUnsafe(timeout))
         })
     })
-  })
+  // Released out of the race with time, whose loser nobody hears: a release that fails must be told.
+  const all = Destination.firstOf(destination, { portSpace }, (address) => inOwnScope(bounded(address)))
   // What is wrong by itself is not right the next time.
   return retry === undefined ? all : Effect.retry(all, { schedule: retry, while: ({ _tag }) => _tag !== "SchemaError" })
 }

@@ -91,6 +91,7 @@ const shutDown = (id: CmId.CmId, messages: Messages.Messages<"rc">): Effect.Effe
 const sleep = (duration: Duration.Input): Effect.Effect<void> =>
   Effect.callback((resume) => {
     const millis = Duration.toMillis(Option.getOrElse(Duration.fromInput(duration), () => Duration.zero))
+    if (millis <= 0) return resume(Effect.void)
     // A timer beyond its range ends at once.
     const timer = setTimeout(() => resume(Effect.void), Math.min(millis, 2 ** 31 - 1))
     return Effect.sync(() => clearTimeout(timer))
