@@ -91,8 +91,8 @@ export const make = (
 
 /**
  * Binds it to an address of this host: `rbind`. Port 0 is a free one. Fails with `EADDRINUSE` for an address that is taken,
- * with `EADDRNOTAVAIL` for one of somebody else, with `ENODEV` for one without an RDMA device, and with `EINVAL` for one of
- * another family or when it is bound already.
+ * with `EADDRNOTAVAIL` for one of somebody else, with `ENODEV` for one without an RDMA device, and with `EINVAL` before the call
+ * when it is bound already.
  *
  * @category combinators
  * @since 0.1.0
