@@ -131,3 +131,13 @@ export const setNonBlocking = (fd: number): Effect.Effect<void, NotPollable> =>
     minusOne(fd, () => libc.fcntl(fd, linux.F_GETFL, 0)),
     (flags) => minusOne(fd, () => libc.fcntl(fd, linux.F_SETFL, flags | linux.O_NONBLOCK))
   ))
+
+/**
+ * Sets `FD_CLOEXEC`, so that a program that this process starts does not have the descriptor too, and keep alive what it
+ * stands for.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const setCloseOnExec = (fd: number): Effect.Effect<void, NotPollable> =>
+  Effect.asVoid(minusOne(fd, () => libc.fcntl(fd, linux.F_SETFD, linux.FD_CLOEXEC)))

@@ -4,7 +4,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import { execFileSync } from "node:child_process"
-import { closeSync, openSync, readdirSync, readSync, writeSync } from "node:fs"
+import { closeSync, openSync, readdirSync, readFileSync, readSync, writeSync } from "node:fs"
 import * as Library from "../src/Library.ts"
 import * as Readiness from "../src/Readiness.ts"
 
@@ -138,6 +138,18 @@ describe("Readiness", { concurrent: false }, () => {
       const { reader } = yield* pipe
       yield* Readiness.setNonBlocking(reader)
       assert.throws(() => readSync(reader, new Uint8Array(1)), /EAGAIN/)
+    }))
+
+  it.live("sets FD_CLOEXEC", () =>
+    Effect.gen(function*() {
+      const { reader } = yield* pipe
+      const flags = () =>
+        Number.parseInt(/flags:\s+(\d+)/.exec(readFileSync(`/proc/self/fdinfo/${reader}`, "utf8"))?.[1] ?? "", 8)
+      const closeOnExec = 0o2000000
+      assert.strictEqual(flags() & closeOnExec, 0)
+      yield* Readiness.setCloseOnExec(reader)
+      assert.strictEqual(flags() & closeOnExec, closeOnExec)
+      assert.strictEqual((yield* Effect.flip(Readiness.setCloseOnExec(-1))).errno, 9)
     }))
 
   it("keeps the process alive while it waits, and only then", () => {

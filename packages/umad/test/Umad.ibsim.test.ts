@@ -1,14 +1,19 @@
 import * as Guid from "@effect-rdma/core/Guid"
 import * as Identifier from "@effect-rdma/core/Identifier"
+import * as Library from "@effect-rdma/core/Library"
+import * as NativeMemory from "@effect-rdma/core/NativeMemory"
 import * as NodeType from "@effect-rdma/core/NodeType"
 import * as PhysicalState from "@effect-rdma/core/PhysicalState"
 import * as PKey from "@effect-rdma/core/PKey"
 import * as PortState from "@effect-rdma/core/PortState"
 import { assert, describe, it, layer } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
 import { execFileSync } from "node:child_process"
 import { readdirSync, readFileSync } from "node:fs"
 import * as CaName from "../src/CaName.ts"
+import * as UserMad from "../src/internal/userMadCodec.ts"
+import * as MadAddress from "../src/MadAddress.ts"
 import * as Umad from "../src/Umad.ts"
 import type { UmadError } from "../src/UmadError.ts"
 import { heapGrowth } from "./heapGrowth.ts"
@@ -137,6 +142,65 @@ describe("libibumad on a simulated fabric", { concurrent: false }, () => {
         }
       }))
   })
+  layer(Umad.Umad.layer)((it) => {
+    it.effect("writes and reads the header of a MAD as the accessors of the library do", () =>
+      Effect.gen(function*() {
+        const umad = yield* Umad.Umad
+        // They know of P_Key indexes once a port was opened.
+        const portId = yield* umad.openPort(undefined, anyPort)
+        const c = yield* Library.open({
+          name: "libibumad",
+          soname: ["libibumad.so.3"],
+          environment: "UNUSED",
+          debianPackage: "libibumad3"
+        })
+        const setAddr = c.bind("umad_set_addr", ["buffer", "int", "int", "int", "int"], "int")
+        const setGrh = c.bind("umad_set_grh", ["buffer", "buffer"], "int")
+        const setPkey = c.bind("umad_set_pkey", ["buffer", "int"], "int")
+        const getPkey = c.bind("umad_get_pkey", ["buffer"], "int")
+        const status = c.bind("umad_status", ["buffer"], "int")
+        const getMad = c.bind("umad_get_mad", ["buffer"], "pointer")
+        const size = c.bind("umad_size", [], "size")
+
+        const mad = Uint8Array.from({ length: 256 }, (_, index) => index)
+        const address = MadAddress.complete(
+          yield* Schema.decodeEffect(MadAddress.Destination)({
+            lid: 0x1234,
+            qpn: 0xabcdef,
+            qkey: 0x8001_0000,
+            sl: 5,
+            pkeyIndex: 0x4321,
+            grh: { gid: "fe80::1:2", gidIndex: 0, hopLimit: 63, trafficClass: 7, flowLabel: 0xfedcb }
+          }),
+          4
+        )
+        const ours = new DataView(new ArrayBuffer(64 + 256))
+        UserMad.write(ours, { address, mad })
+
+        const theirs = new DataView(new ArrayBuffer(64 + 256))
+        // The GRH is given as one of an address in host byte order.
+        const grh = new DataView(new ArrayBuffer(44))
+        grh.setUint8(14, 63)
+        grh.setUint8(15, 7)
+        new Uint8Array(grh.buffer, 16, 16).set(address.grh?.gid ?? [])
+        new Uint32Array(grh.buffer, 32, 1)[0] = 0xfedcb
+        setAddr(theirs, 0x1234, 0xabcdef, 5, 0x8001_0000 | 0)
+        setGrh(theirs, grh)
+        setPkey(theirs, 0x4321)
+        const at = Number(BigInt(getMad(theirs) ?? 0n) - NativeMemory.addressOf(new Uint8Array(theirs.buffer)))
+        new Uint8Array(theirs.buffer, at).set(mad)
+
+        assert.deepStrictEqual(new Uint8Array(ours.buffer), new Uint8Array(theirs.buffer))
+        assert.strictEqual(Number(size()), at)
+        assert.strictEqual(getPkey(ours), 0x4321)
+        new Uint32Array(ours.buffer, 4, 1)[0] = 110
+        assert.strictEqual(status(ours), 110)
+        assert.strictEqual(UserMad.read(ours, 256).status, 110)
+        assert.deepStrictEqual(UserMad.read(theirs, 256).address, address)
+        yield* umad.closePort(portId)
+      }))
+  })
+
   it("gives back what it took", { timeout: 60_000 }, () => {
     const grown = heapGrowth(`
       const { port } = yield* umad.getPort(undefined, 0)
@@ -144,7 +208,13 @@ describe("libibumad on a simulated fabric", { concurrent: false }, () => {
       const { ca } = yield* umad.getCa(undefined)
       yield* umad.releaseCa(ca)
       const { list } = yield* umad.getCaDeviceList
-      yield* umad.freeCaDeviceList(list)`)
+      yield* umad.freeCaDeviceList(list)
+      const portId = yield* umad.openPort(undefined, 0)
+      const agentId = yield* umad.register(portId, { mgmtClass: 4, mgmtVersion: 1, rmppVersion: 0, methodMask: 0n })
+      yield* umad.unregister(portId, agentId)
+      const buffer = yield* umad.alloc(256)
+      yield* umad.free(buffer)
+      yield* umad.closePort(portId)`)
     // Measured: 15 to 30 kB. The smallest thing to forget, the P_Keys of one port, makes 95 kB of it.
     assert.isBelow(grown, 60_000)
   })

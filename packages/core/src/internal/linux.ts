@@ -15,6 +15,8 @@ export const MAP_ANONYMOUS = 0x20
 export const MAP_FAILED = 0xffff_ffff_ffff_ffffn
 export const _SC_PAGESIZE = 30
 
+export const F_SETFD = 2
+export const FD_CLOEXEC = 1
 export const F_GETFL = 3
 export const F_SETFL = 4
 export const F_DUPFD_CLOEXEC = 1030

@@ -7,10 +7,15 @@ import * as Gid from "@effect-rdma/core/Gid"
 import * as Identifier from "@effect-rdma/core/Identifier"
 import * as Lid from "@effect-rdma/core/Lid"
 import * as PKey from "@effect-rdma/core/PKey"
+import * as Lane from "@effect-rdma/testkit/conformance/Lane"
 import * as CaName from "@effect-rdma/umad/CaName"
 import type * as MadAddress from "@effect-rdma/umad/MadAddress"
+import * as MadBuffer from "@effect-rdma/umad/MadBuffer"
 import { type AgentId, type PortId, Umad } from "@effect-rdma/umad/Umad"
+import * as UmadAgent from "@effect-rdma/umad/UmadAgent"
 import type { UmadError } from "@effect-rdma/umad/UmadError"
+import * as UmadLibrary from "@effect-rdma/umad/UmadLibrary"
+import * as UmadPort from "@effect-rdma/umad/UmadPort"
 import { assert, describe, it } from "@effect/vitest"
 import * as Brand from "effect/Brand"
 import * as Effect from "effect/Effect"
@@ -186,6 +191,39 @@ describe.skipIf(Compiler.missing !== undefined)("libibumad", () => {
         }
       }))
   }
+
+  // No library of a lane has the newer call: its pair is seen here.
+  Lane.test({
+    name: "echo",
+    layer: Layer.unwrap(Effect.sync(() => Umad.layerFromPath(echo().path))),
+    snapshot: Effect.sync(() => echo().live())
+  })(
+    "a port for subnet management alone, its agents of all three calls, and a buffer are released in order",
+    () =>
+      Effect.gen(function*() {
+        echo().calls()
+        yield* Effect.scoped(Effect.gen(function*() {
+          const port = yield* UmadPort.openSmi(yield* UmadLibrary.init(), { caName: "mlx5_1" })
+          yield* UmadAgent.register(port, { mgmtClass: 0x81 })
+          yield* UmadAgent.registerOui(port, { mgmtClass: 0x30, oui: 1 })
+          yield* UmadAgent.register2(port, { mgmtClass: 4 })
+          yield* MadBuffer.alloc(port, 256)
+        }))
+        assert.deepStrictEqual(
+          echo().calls().filter(({ op }) => /open|regi|close/.test(op)).map(({ agentid, op }) => [op, agentid]),
+          [
+            ["open_smi_port", undefined],
+            ["register", undefined],
+            ["register_oui", undefined],
+            ["register2", undefined],
+            ["unregister", "29"],
+            ["unregister", "30"],
+            ["unregister", "31"],
+            ["close_port", undefined]
+          ]
+        )
+      })
+  )
 
   test("a library whose header of a MAD is the old one is refused, and the port closed", (umad) =>
     Effect.gen(function*() {

@@ -1,9 +1,12 @@
 /**
- * A program that opens a device and an event channel, and prints how each went: for a process of another user. Modules
+ * A program that opens a device, an event channel and a port for MADs, and prints how each went: for a process of another user. Modules
  * are imported one by one, since reading many files is slow in the guest.
  */
 import * as EventChannel from "@effect-rdma/rdmacm/EventChannel"
 import * as RdmaCm from "@effect-rdma/rdmacm/RdmaCm"
+import * as Umad from "@effect-rdma/umad/Umad"
+import * as UmadLibrary from "@effect-rdma/umad/UmadLibrary"
+import * as UmadPort from "@effect-rdma/umad/UmadPort"
 import * as DeviceContext from "@effect-rdma/verbs/DeviceContext"
 import * as Verbs from "@effect-rdma/verbs/Verbs"
 import * as Effect from "effect/Effect"
@@ -30,12 +33,19 @@ const outcome = <R>(
 const program = Effect.gen(function*() {
   return {
     device: yield* outcome(DeviceContext.openByName(process.argv[2] ?? "")),
-    channel: yield* outcome(EventChannel.make())
+    channel: yield* outcome(EventChannel.make()),
+    port: yield* outcome(
+      Effect.flatMap(UmadLibrary.init(), (library) => UmadPort.open(library)).pipe(
+        Effect.catchTag("SchemaError", (error) => Effect.die(error))
+      )
+    )
   }
 })
 
 process.stdout.write(
   JSON.stringify(
-    await Effect.runPromise(Effect.provide(program, Layer.merge(Verbs.Verbs.layer, RdmaCm.RdmaCm.layer)))
+    await Effect.runPromise(
+      Effect.provide(program, Layer.mergeAll(Verbs.Verbs.layer, RdmaCm.RdmaCm.layer, Umad.Umad.layer))
+    )
   )
 )

@@ -13,12 +13,13 @@ const run = promisify(execFile)
 const device = "rxe0"
 const verbsNode = "/dev/infiniband/uverbs0"
 const managerNode = "/dev/infiniband/rdma_cm"
+const madNode = "/dev/infiniband/umad0"
 const nobody = 65534
 
 const withModes = (mode: number) => <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.acquireUseRelease(
     Effect.sync(() => {
-      const before = [verbsNode, managerNode].map((node) => [node, statSync(node).mode] as const)
+      const before = [verbsNode, managerNode, madNode].map((node) => [node, statSync(node).mode] as const)
       for (const [node] of before) chmodSync(node, mode)
       return before
     }),
@@ -48,7 +49,9 @@ const Outcome = Schema.Struct({
   millis: Schema.Finite
 })
 
-const decodeReport = Schema.decodeEffect(Schema.fromJsonString(Schema.Struct({ device: Outcome, channel: Outcome })))
+const decodeReport = Schema.decodeEffect(
+  Schema.fromJsonString(Schema.Struct({ device: Outcome, channel: Outcome, port: Outcome }))
+)
 
 const openAllAs = (user: number) =>
   Effect.promise(() =>
@@ -88,11 +91,12 @@ const isReady = Effect.scoped(Effect.gen(function*() {
 describe("device nodes that only root may open", () => {
   it.live("are EACCES for everybody else, with the node, its mode and the way to change it", () =>
     Effect.gen(function*() {
-      const { channel, device } = yield* openAllAs(nobody)
+      const { channel, device, port } = yield* openAllAs(nobody)
       for (
         const [outcome, call, node] of [
           [device, "ibv_open_device", verbsNode],
-          [channel, "rdma_create_event_channel", managerNode]
+          [channel, "rdma_create_event_channel", managerNode],
+          [port, "umad_open_port", madNode]
         ] as const
       ) {
         assert.strictEqual(outcome.reason, "EACCES", outcome.message)
@@ -107,9 +111,10 @@ describe("device nodes that only root may open", () => {
 
   it.live("are open to everybody again with mode 0666", () =>
     Effect.gen(function*() {
-      const { channel, device } = yield* openAllAs(nobody)
+      const { channel, device, port } = yield* openAllAs(nobody)
       assert.strictEqual(device.reason, "none", device.message)
       assert.strictEqual(channel.reason, "none", channel.message)
+      assert.strictEqual(port.reason, "none", port.message)
     }).pipe(withModes(0o666)))
 })
 

@@ -170,7 +170,7 @@ export const suite = <Others = never>(lane: UmadLane.UmadLane<Others>): void => 
         const port = yield* openPort()
         yield* UmadAgent.register(port, application)
         yield* Deferred.succeed(ready, undefined)
-        yield* Effect.never
+        return yield* Effect.never
       })))
       yield* Deferred.await(ready)
       yield* Fiber.interrupt(fiber)

@@ -250,9 +250,8 @@ export const suite = <Others = never>(lane: UmadLane.UmadLane<Others>): void => 
     Effect.gen(function*() {
       const port = yield* openPort()
       yield* UmadPort.request(port, { ...toPeer, mad: getCounters() })
-      const [first, second] = yield* Effect.all([1, 2].map((modifier) =>
-        Effect.forkChild(UmadPort.request(port, { ...toPeer, mad: getCounters(modifier) }), { startImmediately: true })
-      ))
+      const [first, second] = yield* Effect.forEach([1, 2], (modifier) =>
+        Effect.forkChild(UmadPort.request(port, { ...toPeer, mad: getCounters(modifier) }), { startImmediately: true }))
       if (first === undefined || second === undefined) {
         return
       }

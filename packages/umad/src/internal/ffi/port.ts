@@ -6,6 +6,7 @@
 import * as DeviceNode from "@effect-rdma/core/DeviceNode"
 import * as Errno from "@effect-rdma/core/Errno"
 import type * as Library from "@effect-rdma/core/Library"
+import * as Readiness from "@effect-rdma/core/Readiness"
 import * as ReturnConvention from "@effect-rdma/core/ReturnConvention"
 import * as Brand from "effect/Brand"
 import * as Effect from "effect/Effect"
@@ -67,7 +68,10 @@ export const make = (library: Library.Library): Operations => {
         ),
         (portId) => {
           // Everything here is written for the header of 64 bytes.
-          if (size() === Layout.UserMad.size) return Effect.succeed(portIdOf(portId))
+          if (size() === Layout.UserMad.size) {
+            // A simulator's descriptor is none of the kernel's, and no other program gets it.
+            return Effect.as(Effect.ignore(Readiness.setCloseOnExec(portId)), portIdOf(portId))
+          }
           closePort(portId)
           return Effect.fail(errorOf(call, EOPNOTSUPP, input, "The kernel does not know P_Key indexes of MADs"))
         }
