@@ -108,7 +108,7 @@ export const walk = (
         void unanswered.push({ path, attribute: attribute.name, modifier, error })
       queue.push({
         // Nothing of it can be too large: the path has no more hops than there is room for.
-        mad: () => Result.getOrThrow(SmpCodec.encode("get", { path }, attribute, {}, { mKey: 0n, modifier })),
+        mad: () => Result.getOrThrow(SmpCodec.encode("get", { path }, attribute, { modifier })),
         onAnswer: (mad) => Result.match(SmpCodec.decode(attribute, mad), { onSuccess: onValue, onFailure }),
         onFailure
       })

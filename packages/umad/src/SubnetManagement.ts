@@ -78,7 +78,7 @@ export const get = <F extends MadLayout.Fields>(
   attribute: MadAttribute.MadAttribute<F>,
   options: Options = {}
 ): Effect.Effect<MadLayout.Record<F>, UmadError | MadTimeout | MadStatus | Schema.SchemaError> =>
-  request(port, "get", route, attribute, {}, options)
+  request(port, "get", route, attribute, undefined, options)
 
 /**
  * Sets an attribute, as {@link get} asks for one; the answer is what the node has now. A field that is left out is zero, so
@@ -107,12 +107,12 @@ const request = <F extends MadLayout.Fields>(
   method: "get" | "set",
   route: Route,
   attribute: MadAttribute.MadAttribute<F>,
-  values: Partial<MadLayout.Record<F>>,
-  { mKey = 0n, modifier = 0, ...patience }: Options
+  values: Partial<MadLayout.Record<F>> | undefined,
+  { mKey, modifier, ...patience }: Options
 ): Effect.Effect<MadLayout.Record<F>, UmadError | MadTimeout | MadStatus | Schema.SchemaError> =>
   Effect.gen(function*() {
     const way = yield* decodeRoute(route)
-    const mad = yield* Effect.fromResult(SmpCodec.encode(method, way, attribute, values, { mKey, modifier }))
+    const mad = yield* Effect.fromResult(SmpCodec.encode(method, way, attribute, { mKey, modifier, values }))
     const answer = yield* UmadPort.request(port, {
       address: { lid: "lid" in way ? way.lid : Lid.permissive },
       mad,

@@ -44,21 +44,23 @@ export const run = (
     for (let next = 0; next < queue.length || flight.sent.size > 0;) {
       if (traffic.failure !== undefined) return yield* traffic.failure
       const now = yield* Clock.currentTimeMillis
-      while (flight.sent.size < concurrency && next < queue.length) {
-        const question = queue[next++]!
-        const mad = question.mad()
-        flight.add(mad, { question, deadline: now + allowance })
-        yield* Resource.use(port, (portId) =>
-          Resource.use(buffer, (pointer) =>
-            port.umad.send(
-              portId,
-              Resource.raw(agent),
-              pointer,
-              { address, mad },
-              patience.timeoutMs,
-              patience.retries
-            )))
-      }
+      yield* Resource.use(port, (portId) =>
+        Resource.use(buffer, (pointer) =>
+          Effect.gen(function*() {
+            while (flight.sent.size < concurrency && next < queue.length) {
+              const question = queue[next++]!
+              const mad = question.mad()
+              flight.add(mad, { question, deadline: now + allowance })
+              yield* port.umad.send(
+                portId,
+                Resource.raw(agent),
+                pointer,
+                { address, mad },
+                patience.timeoutMs,
+                patience.retries
+              )
+            }
+          })))
       yield* flight.wait(now)
       for (const { exit, question } of flight.take()) {
         const outcome = yield* exit

@@ -14,14 +14,18 @@ import * as Smp from "../Smp.ts"
 /** A LID, or the port by which each hop goes out: 63 at most. */
 export type Way = { readonly lid: Lid.Lid } | { readonly path: ReadonlyArray<number> }
 
+/** Without values the attribute is zero, as in every Get. */
 export const encode = <F extends MadLayout.Fields>(
   method: "get" | "set",
   way: Way,
   attribute: MadAttribute.MadAttribute<F>,
-  values: Partial<MadLayout.Record<F>>,
-  { mKey, modifier }: { readonly mKey: bigint; readonly modifier: number }
+  { mKey = 0n, modifier = 0, values }: {
+    readonly mKey?: bigint | undefined
+    readonly modifier?: number | undefined
+    readonly values?: Partial<MadLayout.Record<F>> | undefined
+  }
 ): Result.Result<Uint8Array, Schema.SchemaError> =>
-  Result.flatMap(attribute.encode(values), (bytes) => {
+  Result.flatMap(values === undefined ? Result.succeed(undefined) : attribute.encode(values), (bytes) => {
     const fields = {
       baseVersion: 1,
       classVersion: 1,
@@ -29,7 +33,7 @@ export const encode = <F extends MadLayout.Fields>(
       attributeId: attribute.attributeId,
       attributeModifier: modifier,
       mKey,
-      data: filled(bytes)
+      ...(bytes === undefined ? undefined : { data: filled(bytes) })
     } as const
     return "lid" in way
       ? Smp.Smp.encode({ ...fields, mgmtClass: "subnLidRouted" })

@@ -6,6 +6,7 @@
 import * as Errno from "@effect-rdma/core/Errno"
 import * as Library from "@effect-rdma/core/Library"
 import * as NativeMemory from "@effect-rdma/core/NativeMemory"
+import type * as Pointer from "@effect-rdma/core/Pointer"
 import * as Readiness from "@effect-rdma/core/Readiness"
 import * as ReturnConvention from "@effect-rdma/core/ReturnConvention"
 import * as Effect from "effect/Effect"
@@ -45,12 +46,38 @@ export const make = (library: Library.Library): Operations => {
 
   const look = (portId: PortId, looks = 0): Effect.Effect<void, UmadError> =>
     Effect.flatMap(
-      isReadable(portId, looks < quickLooks ? lookMillis : 0),
+      // Whoever has something to send goes first. Then the thread waits for once: an answer takes a twentieth of the
+      // shortest sleep.
+      isReadable(portId, looks === 1 ? lookMillis : 0),
       (isThere) =>
         isThere
           ? Effect.void
-          : Effect.andThen(looks < quickLooks ? Effect.yieldNow : Effect.sleep(lookMillis), look(portId, looks + 1))
+          : Effect.andThen(looks < 2 ? Effect.yieldNow : Effect.sleep(lookMillis), look(portId, looks + 1))
     )
+
+  /** Descriptors of a simulator, found out once: to ask again takes longer than an answer. */
+  const unpollable = new Set<PortId>()
+
+  const awaitMad = (portId: PortId): Effect.Effect<void, UmadError> =>
+    unpollable.has(portId)
+      ? look(portId)
+      : Effect.catchTag(Readiness.readable(portId), "NotPollable", () => {
+        unpollable.add(portId)
+        return look(portId)
+      })
+
+  /** Of the buffers that were used: a new view takes as long as an answer. */
+  const views = new Map<Pointer.Pointer<"ib_user_mad">, DataView>()
+
+  /** The header, and at least so many bytes behind it. */
+  const viewOf = (buffer: Pointer.Pointer<"ib_user_mad">, length: number): DataView => {
+    const size = Layout.UserMad.size + length
+    const known = views.get(buffer)
+    if (known !== undefined && known.byteLength >= size) return known
+    const view = NativeMemory.view(buffer, size)
+    views.set(buffer, view)
+    return view
+  }
 
   return {
     // umad_alloc and umad_free are inline in the header: calloc and free.
@@ -59,7 +86,11 @@ export const make = (library: Library.Library): Operations => {
         () => calloc(1, Layout.UserMad.size + length),
         (errno) => errorOf("umad_alloc", errno, { length })
       ),
-    free: (buffer) => Effect.sync(() => free(buffer)),
+    free: (buffer) =>
+      Effect.sync(() => {
+        views.delete(buffer)
+        free(buffer)
+      }),
     dump: (buffer) => Effect.sync(() => dump(buffer)),
     addrDump: (buffer) => Effect.sync(() => addrDump(getMadAddr(buffer))),
 
@@ -67,7 +98,7 @@ export const make = (library: Library.Library): Operations => {
       Effect.asVoid(ReturnConvention.negativeErrno(
         () => {
           const { length } = mad.mad
-          UserMad.write(NativeMemory.view(buffer, Layout.UserMad.size + length), mad)
+          UserMad.write(viewOf(buffer, length), mad)
           return send(portId, agentId, buffer, length, timeoutMs, retries)
         },
         (returned, variable) =>
@@ -92,14 +123,14 @@ export const make = (library: Library.Library): Operations => {
             onSuccess: () => {
               const received = Math.min(Math.max(inOut[0] ?? 0, 0), length)
               return Effect.succeed(
-                UserMad.read(NativeMemory.view(buffer, Layout.UserMad.size + received), received)
+                UserMad.read(viewOf(buffer, received), received)
               )
             }
           }
         )
       }),
     poll: (portId) => isReadable(portId),
-    awaitMad: (portId) => Effect.catchTag(Readiness.readable(portId), "NotPollable", () => look(portId))
+    awaitMad: (portId) => Effect.suspend(() => awaitMad(portId))
   }
 }
 
@@ -112,6 +143,3 @@ const ENOSPC = Errno.numberOf("ENOSPC")
 
 /** A simulator's descriptor is none of the kernel's: all that can be done is to look, again and again. */
 const lookMillis = 1
-
-/** An answer takes a twentieth of what the shortest sleep does: so long the thread waits for it. */
-const quickLooks = 1
