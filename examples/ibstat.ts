@@ -5,7 +5,7 @@
  *     node examples/ibstat.ts mlx5_0 1     one port
  *     node examples/ibstat.ts -l           the names of the adapters
  */
-import { Guid, PhysicalState, PortState } from "@effect-rdma/core"
+import { Guid, PhysicalState, type PortState } from "@effect-rdma/core"
 import { type PortAttributes, UmadCa, UmadLibrary } from "@effect-rdma/umad"
 import { Array, Console, Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"

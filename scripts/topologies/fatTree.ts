@@ -13,19 +13,20 @@ if (
 
 const numbers = (count: number) => Array.from({ length: count }, (_, index) => index + 1)
 
-const nodes = [
-  ...numbers(leaves).map((leaf) => [
-    `Switch 36 "leaf-${leaf}"`,
-    ...numbers(hosts).map((host) => `[${host}] "host-${leaf}-${host}"[1]`),
-    ...numbers(spines).map((spine) => `[${hosts + spine}] "spine-${spine}"[${leaf}]`)
-  ]),
-  ...numbers(spines).map((spine) => [
-    `Switch 36 "spine-${spine}"`,
-    ...numbers(leaves).map((leaf) => `[${leaf}] "leaf-${leaf}"[${hosts + spine}]`)
-  ]),
-  ...numbers(leaves).flatMap((leaf) =>
-    numbers(hosts).map((host) => [`Hca 1 "host-${leaf}-${host}"`, `[1] "leaf-${leaf}"[${host}]`])
-  )
-]
+const lines: Array<string> = []
 
-process.stdout.write(nodes.map((lines) => `${lines.join("\n")}\n`).join("\n"))
+for (const leaf of numbers(leaves)) {
+  lines.push(`Switch 36 "leaf-${leaf}"`)
+  for (const host of numbers(hosts)) lines.push(`[${host}] "host-${leaf}-${host}"[1]`)
+  for (const spine of numbers(spines)) lines.push(`[${hosts + spine}] "spine-${spine}"[${leaf}]`)
+  lines.push("")
+  for (const host of numbers(hosts)) lines.push(`Hca 1 "host-${leaf}-${host}"`, `[1] "leaf-${leaf}"[${host}]`, "")
+}
+
+for (const spine of numbers(spines)) {
+  lines.push(`Switch 36 "spine-${spine}"`)
+  for (const leaf of numbers(leaves)) lines.push(`[${leaf}] "leaf-${leaf}"[${hosts + spine}]`)
+  lines.push("")
+}
+
+process.stdout.write(lines.join("\n"))

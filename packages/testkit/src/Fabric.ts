@@ -146,7 +146,8 @@ export class Fabric extends Context.Service<Fabric, {
   /**
    * Plugs the cable of a port in or pulls it out. Every context of the device gets the event of the port (`portActive` or
    * `portErr`), its state is then what `ibv_query_port` tells, and nothing gets through a port that is down: peers retry
-   * until they give up, queue pairs and the connection manager both. Dies with `FabricMisuse` when there is no such port.
+   * until they give up, queue pairs and the connection manager both. On InfiniBand both ends go down, and a port that has no
+   * cable in the subnet stays without. Dies with `FabricMisuse` when there is no such port.
    */
   readonly setLink: (host: string, device: string, portNum: number, link: "up" | "down") => Effect.Effect<void>
   /**
@@ -330,11 +331,10 @@ export const make = Effect.fn("Fabric.make")(function*(
         if (before === undefined) {
           throw new FabricMisuse({ call, problem: `${deviceName} of ${name} has no port ${portNum}` })
         }
-        if (before.linkLayer === "infiniband") {
-          const { subnet } = fabric.managed()
-          const port = Subnet.portOfDevice(subnet, device, portNum)
-          return port === undefined ? undefined : Subnet.setLink(subnet, port, link === "up")
-        }
+        const cabled = before.linkLayer === "infiniband"
+          ? Subnet.portOfDevice(fabric.managed().subnet, device, portNum)
+          : undefined
+        if (cabled !== undefined) return Subnet.setLink(fabric.managed().subnet, cabled, link === "up")
         const { event, port } = linkStates[link]
         ports[index] = { ...before, ...port }
         device.description = { ...device.description, ports }

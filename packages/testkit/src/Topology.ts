@@ -89,7 +89,7 @@ export const Port = Schema.Struct({
   state: or(PortState.PortState, "active"),
   physState: or(PhysicalState.PhysicalState, "linkUp"),
   lid: or(Lid.Lid, 0),
-  lmc: u8(0),
+  lmc: or(unsigned(3), 0),
   smLid: or(Lid.Lid, 0),
   smSl: u8(0),
   gids: or(Schema.Array(GidRow), []),

@@ -102,11 +102,13 @@ export const walk = (
       path: ReadonlyArray<number>,
       attribute: MadAttribute.MadAttribute<F>,
       modifier: number,
-      onValue: (value: MadLayout.Record<F>) => void
+      onValue: (value: MadLayout.Record<F>) => void,
+      isNeeded: () => boolean = always
     ): void => {
       const onFailure = (error: Unanswered["error"]) =>
         void unanswered.push({ path, attribute: attribute.name, modifier, error })
       queue.push({
+        isNeeded,
         // Nothing of it can be too large: the path has no more hops than there is room for.
         mad: () => Result.getOrThrow(SmpCodec.encode("get", { path }, attribute, { modifier })),
         onAnswer: (mad) => Result.match(SmpCodec.decode(attribute, mad), { onSuccess: onValue, onFailure }),
@@ -130,7 +132,8 @@ export const walk = (
           }
         }
         if (!isSwitch && !Found.hasPort(node, arrival)) askPort(path, node, arrival)
-      })
+        // The other end of a cable may have told of it meanwhile.
+      }, () => from === undefined || !Found.isLinked(from.node, from.port))
 
     const askPort = (path: ReadonlyArray<number>, node: Found.FoundNode, number: number): void => {
       Found.expectPort(node, number)
@@ -138,8 +141,7 @@ export const walk = (
         Found.setPort(node, number, info)
         const leadsOn = number !== 0 && info.portPhysicalState === "linkUp" && path.length < bounds.maxHops &&
           // An adapter passes nothing on, but for what its own host sends.
-          (node.info.nodeType === "switch" ? number !== info.localPortNum : path.length === 0) &&
-          !Found.isLinked(node, number)
+          (node.info.nodeType === "switch" ? number !== info.localPortNum : path.length === 0)
         if (leadsOn) explore([...path, number], { node, port: number })
       })
     }
@@ -152,6 +154,8 @@ export const walk = (
 // -----------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------
+
+const always = () => true
 
 const decodeBounds = Schema.decodeEffect(Schema.Struct({
   concurrency: Schema.Int.check(Schema.isGreaterThan(0)),

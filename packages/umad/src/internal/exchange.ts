@@ -23,6 +23,8 @@ import * as Request from "./request.ts"
 export interface Question {
   /** Made when it is sent. One packet. */
   readonly mad: () => Uint8Array
+  /** Asked when its turn comes: what is known by then needs no MAD. */
+  readonly isNeeded: () => boolean
   readonly onAnswer: (mad: Uint8Array) => void
   readonly onFailure: (error: MadTimeout | MadStatus) => void
 }
@@ -44,22 +46,26 @@ export const run = (
     for (let next = 0; next < queue.length || flight.sent.size > 0;) {
       if (traffic.failure !== undefined) return yield* traffic.failure
       const now = yield* Clock.currentTimeMillis
-      while (flight.sent.size < concurrency && next < queue.length) {
-        const question = queue[next++]!
-        const mad = question.mad()
-        flight.add(mad, { question, deadline: now + allowance })
-        yield* Resource.use(port, (portId) =>
-          Resource.use(buffer, (pointer) =>
-            port.umad.send(
-              portId,
-              Resource.raw(agent),
-              pointer,
-              { address, mad },
-              patience.timeoutMs,
-              patience.retries
-            )))
-      }
-      yield* flight.wait(now)
+      yield* Resource.use(port, (portId) =>
+        Resource.use(buffer, (pointer) =>
+          Effect.gen(function*() {
+            while (flight.sent.size < concurrency && next < queue.length) {
+              const question = queue[next++]!
+              if (!question.isNeeded()) continue
+              const mad = question.mad()
+              flight.add(mad, { question, deadline: now + allowance })
+              yield* port.umad.send(
+                portId,
+                Resource.raw(agent),
+                pointer,
+                { address, mad },
+                patience.timeoutMs,
+                patience.retries
+              )
+            }
+          })))
+      // Nothing is in flight when nothing of the rest was needed, or all has landed meanwhile.
+      if (flight.sent.size > 0) yield* flight.wait(now)
       for (const { exit, question } of flight.take()) {
         const outcome = yield* exit
         if (outcome !== "timeout" && MadHeader.status(outcome.mad) === 0) {

@@ -130,21 +130,37 @@ const stop = (self: PortTraffic, error: UmadError): void => {
   for (const { queue } of self.inboxes.values()) Queue.failCauseUnsafe(queue, Cause.fail(error))
 }
 
+/** So many at most before others may have the buffer. */
+const burst = 64
+
 const receive = (port: UmadPort.OpenPort): Effect.Effect<void, UmadError> =>
   Effect.uninterruptible(Effect.flatMap(
-    withBuffer(port, firstLength, (buffer, length) =>
-      Resource.use(port, (portId) =>
-        port.umad.recv(portId, buffer, length))),
-    (received) => {
-      if (!("needed" in received)) {
-        return Effect.sync(() =>
-          deliver(port.traffic, received)
-        )
-      }
-      if (received.needed > MadBuffer.maximumLength) return Effect.fail(tooLong(received.needed))
-      return withBuffer(port, received.needed, () => Effect.void)
+    withBuffer(
+      port,
+      firstLength,
+      (buffer, length) => Resource.use(port, (portId) => receiveBurst(port, portId, buffer, length))
+    ),
+    (needed) => {
+      if (needed === undefined) return Effect.void
+      if (needed > MadBuffer.maximumLength) return Effect.fail(tooLong(needed))
+      return withBuffer(port, needed, () => Effect.void)
     }
   ))
+
+/** Until nothing is there (EAGAIN), or the buffer is too short: then how long it has to be. */
+const receiveBurst = Effect.fnUntraced(function*(
+  port: UmadPort.OpenPort,
+  portId: Umad.PortId,
+  buffer: Pointer.Pointer<"ib_user_mad">,
+  length: number
+) {
+  for (let left = burst; left > 0; left--) {
+    const received = yield* port.umad.recv(portId, buffer, length)
+    if ("needed" in received) return received.needed
+    deliver(port.traffic, received)
+  }
+  return undefined
+})
 
 const tooLong = (length: number): UmadError =>
   new UmadError({

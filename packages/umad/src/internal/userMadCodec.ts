@@ -54,16 +54,17 @@ export const write = (view: DataView, { address, mad }: Umad.MadToSend): void =>
 }
 
 export const readAddress = (view: DataView): MadAddress.MadAddress => {
-  const header = Layout.UserMad.read(view)
   const address = {
-    lid: lid(header.lid),
-    qpn: qpn(header.qpn & 0xff_ffff),
-    qkey: qkey(header.qkey),
-    sl: serviceLevel(header.sl & 0xf),
-    pathBits: pathBits(header.pathBits & 0x7f),
-    pkeyIndex: pkeyIndex(header.pkeyIndex)
+    lid: lid(Layout.UserMad.get("lid", view)),
+    qpn: qpn(Layout.UserMad.get("qpn", view) & 0xff_ffff),
+    qkey: qkey(Layout.UserMad.get("qkey", view)),
+    sl: serviceLevel(Layout.UserMad.get("sl", view) & 0xf),
+    pathBits: pathBits(Layout.UserMad.get("pathBits", view) & 0x7f),
+    pkeyIndex: pkeyIndex(Layout.UserMad.get("pkeyIndex", view))
   }
-  return header.grhPresent === 0 ? address : {
+  if (Layout.UserMad.get("grhPresent", view) === 0) return address
+  const header = Layout.UserMad.read(view)
+  return {
     ...address,
     grh: {
       gid: gid(header.gid),

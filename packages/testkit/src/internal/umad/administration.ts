@@ -11,7 +11,7 @@ import * as SaMad from "@effect-rdma/umad/SaMad"
 import { ServiceRecord } from "@effect-rdma/umad/ServiceRecord"
 import * as Result from "effect/Result"
 import * as Groups from "./groups.ts"
-import { bytesOf, nodeInfoOf, type Reaction } from "./management.ts"
+import { bytesOf, descriptionOf, nodeInfoOf, type Reaction } from "./management.ts"
 import * as Manager from "./manager.ts"
 import * as Paths from "./paths.ts"
 import { asks, matching, type Question, type Records, status } from "./records.ts"
@@ -149,7 +149,7 @@ const table = (question: Question, { records, size }: Records): Uint8Array =>
 const nodeRecordOf = (port: Subnet.PortState): NodeRecord => ({
   lid: port.info.lid,
   ...nodeInfoOf(port),
-  nodeDescription: port.node.description.description
+  nodeDescription: descriptionOf(port)
 })
 
 const portInfoRecordOf = (port: Subnet.PortState, isTrusted: boolean): PortInfoRecord => ({

@@ -34,6 +34,12 @@ export interface Managed {
 
 export const make = (topology: Topology.Topology, fabric: Host.FabricState): Managed => {
   const subnet = Subnet.make(topology, fabric.hosts.values())
+  for (const host of fabric.hosts.values()) {
+    host.onUnplug.push(({ description }) => {
+      const node = subnet.nodeByGuid.get(description.guid)
+      if (node !== undefined) Subnet.setAlive(subnet, node, false)
+    })
+  }
   const manager = Manager.make(topology, subnet)
   if (manager === undefined) return { subnet, manager, administration: undefined }
   const deliver = (lid: number, mad: Uint8Array): void => {
@@ -62,11 +68,14 @@ export type Outcome =
   | { readonly _tag: "Arrival"; readonly at: Place; readonly mad: Uint8Array; readonly latency: number }
   | undefined
 
-export const carry = (managed: Managed, { address, from, mad }: SentMad): Outcome => {
+export const carry = (managed: Managed, { address, from, mad: sent }: SentMad): Outcome => {
+  // On the wire a packet is a whole one.
+  const mad = new Uint8Array(Math.max(sent.length, packetSize))
+  mad.set(sent)
   const port = Subnet.portOfDevice(managed.subnet, from.device, from.port.number)
   const out = port === undefined ? undefined : Routing.route(port, address.lid, mad)
   if (port === undefined || out === undefined) return undefined
-  const source = port.info.lid + address.pathBits
+  const source = port.info.lid | address.pathBits & (2 ** port.info.lmc - 1)
   const reaction = react(managed, out, source, address.qpn)
   if (reaction === "dropped") return undefined
   if (reaction === "forAgents") {
@@ -82,6 +91,7 @@ export const carry = (managed: Managed, { address, from, mad }: SentMad): Outcom
 // internal
 // -----------------------------------------------------------------------------
 
+const packetSize = 256
 const subnAdm = 0x03
 const perfMgmt = 0x04
 const smInfo = 0x0020

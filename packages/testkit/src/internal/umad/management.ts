@@ -53,6 +53,13 @@ export const nodeInfoOf = ({ guid, node, number }: Subnet.PortState): NodeInfo =
   }
 }
 
+/** The NodeDescription, cut to what fits. */
+export const descriptionOf = ({ node }: Subnet.PortState): string => {
+  const [text = ""] = node.description.description.toWellFormed().split("\0", 1)
+  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(dataSize))
+  return text.slice(0, read)
+}
+
 export const bytesOf = <A>(layout: { readonly encode: (value: A) => Result.Result<Uint8Array, unknown> }, value: A) =>
   Result.getOrThrow(layout.encode(value))
 
@@ -102,8 +109,7 @@ const mayAccess = (port: Subnet.PortState, mad: Uint8Array): boolean => {
   return false
 }
 
-const describe: Answer = ({ data, port }) =>
-  fill(NodeDescription, data, { nodeDescription: port.node.description.description })
+const describe: Answer = ({ data, port }) => fill(NodeDescription, data, { nodeDescription: descriptionOf(port) })
 
 const getNodeInfo: Answer = ({ data, port }) => fill(NodeInfo, data, nodeInfoOf(port))
 

@@ -114,7 +114,7 @@ const giveLids = (manager: Manager, which: "all" | "switches" = "all"): void => 
   const taken = new Set<number>()
   const claim = ({ info }: Subnet.PortState, lid: number): boolean => {
     const lids = Array.from({ length: 2 ** info.lmc }, (_, bits) => lid + bits)
-    if (!Lid.isUnicast(Lid.Lid.make(lid)) || lids.some((lid) => taken.has(lid))) return false
+    if (lid < 1 || lid > lastLid || lids.some((lid) => taken.has(lid))) return false
     for (const lid of lids) taken.add(lid)
     return true
   }
@@ -122,10 +122,16 @@ const giveLids = (manager: Manager, which: "all" | "switches" = "all"): void => 
   let next = 1
   for (const port of without) {
     if (which === "switches" && port.node.kind !== "switch") continue
-    while (!claim(port, next)) next += 2 ** port.info.lmc
-    Subnet.update(port, { lid: Lid.Lid.make(next) })
+    const size = 2 ** port.info.lmc
+    next = size * Math.ceil(next / size)
+    while (next <= lastLid && !claim(port, next)) next += size
+    // What is left over has none.
+    Subnet.update(port, { lid: Lid.Lid.make(next <= lastLid ? next : 0) })
   }
 }
+
+// As many as the linear table of a switch has.
+const lastLid = Subnet.linearCap - 1
 
 const leafHeadOfQueueLife = 16
 const headOfQueueLife = 18
@@ -182,9 +188,9 @@ const distancesTo = (to: Subnet.NodeState): ReadonlyMap<Subnet.NodeState, number
 /** Shortest ways; of several ports that lead there, the one that leads to the fewest yet. */
 const route = (manager: Manager): void => {
   const switches = manager.found.filter(({ forwarding }) => forwarding !== undefined)
-  const ends = endPortsIn(manager).filter((port) => Lid.isUnicast(port.info.lid))
+  const ends = endPortsIn(manager).filter(({ info }) => info.lid > 0 && info.lid <= lastLid)
     .toSorted((self, that) => self.info.lid - that.info.lid)
-  const top = ends.reduce((top, { info }) => Math.max(top, info.lid + 2 ** info.lmc - 1), 0)
+  const top = ends.reduce((top, { info }) => Math.min(Math.max(top, info.lid + 2 ** info.lmc - 1), lastLid), 0)
   const distances = new Map(switches.map((node) => [node, distancesTo(node)]))
   for (const node of switches) {
     const { forwarding } = node

@@ -46,16 +46,16 @@ export const endPort = (
   ...running(link, enabled),
   gidPrefix: defaultPrefix,
   lid: description?.lid ?? lid,
-  lmc: description?.lmc ?? lmc,
+  lmc: Math.min(description?.lmc ?? lmc, 7),
   capabilityMask: description?.portCapFlags ?? (link === undefined ? 0x0010_c048 : 0x0050_c048),
   mKeyLeasePeriod,
   neighborMtu: mtu(description?.activeMtu),
-  vlCap: description?.maxVlNum ?? 4,
+  vlCap: (description?.maxVlNum ?? 4) & 0xf,
   mtuCap: mtu(description?.maxMtu),
   vlStallCount: 7,
-  operationalVls: description?.maxVlNum ?? 4,
+  operationalVls: (description?.maxVlNum ?? 4) & 0xf,
   guidCap: Math.min(description?.gidTblLen ?? 32, 0xff),
-  subnetTimeout: description?.subnetTimeout ?? 31,
+  subnetTimeout: (description?.subnetTimeout ?? 31) & 0x1f,
   capabilityMask2
 })
 

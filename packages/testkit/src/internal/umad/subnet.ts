@@ -82,6 +82,9 @@ export interface SubnetState {
   readonly onLink: Array<() => void>
 }
 
+/** How many LIDs a switch forwards by. */
+export const linearCap = 30 * 1024
+
 /** The subnet of a topology, before any subnet manager. */
 export const make = (topology: Topology.Topology, hosts: Iterable<Host.HostState>): SubnetState => {
   const owners = new Map(
@@ -148,7 +151,7 @@ export const update = (port: PortState, change: Partial<PortInfo>): void => {
   const before = port.info
   port.info = { ...before, ...change }
   const { owner } = port.node
-  if (owner === undefined) return
+  if (owner?.device.plugged !== true) return
   const { info } = port
   const description = owner.device.description
   const ports = description.ports.map((described) =>
@@ -338,7 +341,6 @@ const pKeysOf = (node: NodeState, number: number, reported: Topology.Port | unde
 }
 
 const enforcementCap = 64
-const linearCap = 30 * 1024
 const multicastCap = 1024
 
 const forwardingOf = ({ enhancedPort0, numPorts }: SubnetTopology.Node): Forwarding => {
@@ -401,6 +403,7 @@ const reported = (described: Topology.Port, port: PortState): Topology.Port => {
     lmc: info.lmc,
     smLid: info.masterSmLid,
     smSl: info.masterSmSl,
+    portCapFlags: info.capabilityMask,
     subnetTimeout: info.subnetTimeout,
     state: typeof info.portState === "number" ? "unknown" : info.portState,
     physState: typeof info.portPhysicalState === "number" ? "unknown" : info.portPhysicalState,

@@ -228,11 +228,12 @@ const receivedAddress = (
     ? undefined
     : Host.gidsOf(to).find(({ gid }) => Gid.Equivalence(gid, grh.gid))?.index
   return {
-    lid: lid === Lid.permissive ? lid : Lid.Lid.make(from.port.lid + pathBits),
+    // The hardware takes as many bits as the port has LIDs for.
+    lid: lid === Lid.permissive ? lid : Lid.Lid.make(from.port.lid | pathBits & (2 ** from.port.lmc - 1)),
     qpn: Identifier.Qpn.make(qpn),
     qkey: noKey,
     sl,
-    pathBits: Identifier.PathBits.make(lid === Lid.permissive || to.lid === 0 ? 0 : lid - to.lid),
+    pathBits: Identifier.PathBits.make(to.lid !== 0 && lid >= to.lid && lid < to.lid + 2 ** to.lmc ? lid - to.lid : 0),
     pkeyIndex,
     ...(grh === undefined || sourceGid === undefined ? undefined : {
       grh: { ...grh, gid: sourceGid, gidIndex: index ?? Identifier.GidIndex.make(0) }
