@@ -4,7 +4,7 @@
 #include <rdma/rsocket.h>
 #include <sys/epoll.h>
 
-static int next_rsocket = 1000, next_repoll = 2000;
+static int next_rsocket = 1000;
 
 static int make_number(const char *name, int entry_errno, int *next) {
   int result;
@@ -177,6 +177,7 @@ size_t riowrite(int socket, const void *buf, size_t count, off_t offset, int fla
 
 /* Sets, of which the headers do not know yet. */
 #ifndef OLD_LIBRARY
+static int next_repoll = 2000;
 
 int repoll_create(int flags) {
   int entry_errno = errno;
