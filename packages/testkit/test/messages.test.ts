@@ -88,7 +88,8 @@ const randomPlan = Effect.gen(function*() {
     interruptions: yield* one(0, 0, 0.02, 0.3),
     isSlow: yield* one(false, false, true),
     unplugs: yield* one(undefined, undefined, undefined, undefined, "host-a" as const, "host-b" as const),
-    faults: yield* one([], [], [], [{ call, nth, errno: "ENOMEM" as const }])
+    // Of the sender: who waits for a receiver that is gone, waits for ever.
+    faults: yield* one([], [], [], [{ call, nth, host: "host-a", errno: "ENOMEM" as const }])
   }
   return plan
 })

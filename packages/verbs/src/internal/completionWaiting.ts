@@ -73,7 +73,7 @@ const spin = <A>(
   millis: number,
   asked: number | undefined
 ): Effect.Effect<A, VerbsError> => {
-  let polls = 64
+  let polls = 8
   let start: number | undefined
   let now = 0
   do {
