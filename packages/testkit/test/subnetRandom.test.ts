@@ -66,7 +66,7 @@ describe("any subnet", () => {
           const found = yield* walk(yield* directedAgent)
           assert.deepStrictEqual(found.map(({ info }) => info.nodeGuid as bigint).toSorted(), reachable)
           const fabric = yield* Fabric.Fabric
-          XX
+          const host = (yield* fabric.subnet).nodes.find(({ kind }) => kind === "ca")
           const own = host?.ports[0]
           // Without a manager on its side of the subnet, a port has no LID.
           if (own === undefined || own.lid === 0) return
