@@ -9,7 +9,7 @@ import { everything } from "./subnetWalk.ts"
 const root = join(import.meta.dirname, "../../..")
 const files = [
   "scripts/topologies/two-hosts.net",
-  ...["two-paths", "back-to-back", "speeds", "speeds.ibnetdiscover.txt"].map((name) =>
+  ...["fat-tree", "two-paths", "back-to-back", "speeds", "speeds.ibnetdiscover.txt"].map((name) =>
     `packages/umad/test/topologies/${name.endsWith(".txt") ? name : `${name}.net`}`
   )
 ]

@@ -192,7 +192,9 @@ describe("the subnet of a fabric", () => {
       const agent = yield* directedAgent
       assert.strictEqual((yield* writePortInfo(agent, [1], 0, { mKey: 7n, mKeyProtectBits: 1 }))?.status, 0)
       assert.deepInclude(yield* portInfo(agent, [1], 0), { mKey: 0n, mKeyProtectBits: 1 })
-      assert.isUndefined(yield* passing(writePortInfo(agent, [1], 0, { mKeyProtectBits: 0 })))
+      const data = yield* Effect.fromResult(PortInfo.encode({ ...yield* portInfo(agent, [1], 0), mKeyProtectBits: 0 }))
+      const write = { attributeId: PortInfo.attributeId, method: "set", data } as const
+      assert.isUndefined(yield* passing(ask(agent, [1], write)))
       assert.deepInclude(yield* portInfo(agent, [1], 0), { mKeyViolations: 1, mKeyProtectBits: 1 })
     })))
 

@@ -118,8 +118,10 @@ export const answers = Effect.gen(function*() {
   }
   for (const [name, question] of Object.entries<Effect.Effect<unknown, SubnetAdministration.RequestError>>(questions)) {
     told[name] = yield* question.pipe(
-      Effect.catchTag("MadStatus", ({ status }) => Effect.succeed(`status 0x${status.toString(16)}`)),
-      Effect.catchTag("MadTimeout", () => Effect.succeed("no answer"))
+      Effect.catchTags({
+        MadStatus: ({ status }) => Effect.succeed(`status 0x${status.toString(16)}`),
+        MadTimeout: () => Effect.succeed("no answer")
+      })
     )
   }
   return told

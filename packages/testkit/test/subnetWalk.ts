@@ -50,8 +50,10 @@ export const ask = (agent: UmadAgent.UmadAgent, path: ReadonlyArray<number>, que
     return yield* UmadAgent.request(agent, { address: { lid: Lid.permissive }, mad, timeout: "100 millis", retries })
   }).pipe(
     Effect.map(({ mad }) => mad),
-    Effect.catchTag("MadStatus", ({ mad }) => Effect.succeed(mad)),
-    Effect.catchTag("MadTimeout", () => Effect.undefined),
+    Effect.catchTags({
+      MadStatus: ({ mad }) => Effect.succeed(mad),
+      MadTimeout: () => Effect.undefined
+    }),
     Effect.map((mad): Answer | undefined =>
       mad === undefined ? undefined : {
         status: new DataView(mad.buffer, mad.byteOffset).getUint16(4) & 0x7fff,

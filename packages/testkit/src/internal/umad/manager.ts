@@ -188,8 +188,7 @@ const distancesTo = (to: Subnet.NodeState): ReadonlyMap<Subnet.NodeState, number
 /** Shortest ways; of several ports that lead there, the one that leads to the fewest yet. */
 const route = (manager: Manager): void => {
   const switches = manager.found.filter(({ forwarding }) => forwarding !== undefined)
-  const ends = endPortsIn(manager).filter(({ info }) => info.lid > 0 && info.lid <= lastLid)
-    .toSorted((self, that) => self.info.lid - that.info.lid)
+  const ends = inRoutingOrder(manager, switches).filter(({ info }) => info.lid > 0 && info.lid <= lastLid)
   const top = ends.reduce((top, { info }) => Math.min(Math.max(top, info.lid + 2 ** info.lmc - 1), lastLid), 0)
   const distances = new Map(switches.map((node) => [node, distancesTo(node)]))
   for (const node of switches) {
@@ -214,6 +213,21 @@ const route = (manager: Manager): void => {
   }
   routeGroups(manager, switches)
 }
+
+/** As opensm goes through them: what is behind the switches, that with most of it first, and then the switches. */
+const inRoutingOrder = (
+  manager: Manager,
+  switches: ReadonlyArray<Subnet.NodeState>
+): ReadonlyArray<Subnet.PortState> => {
+  const behind = switches
+    .toSorted((self, that) => reversed(self.guid) < reversed(that.guid) ? -1 : 1)
+    .map(({ ports }) => ports.filter(isUp).flatMap((port) => Subnet.remoteOf(port) ?? []).filter(isNoSwitch))
+    .toSorted((self, that) => that.length - self.length)
+    .flat()
+  return [...new Set([...behind, ...endPortsIn(manager)])]
+}
+
+const isNoSwitch = ({ node }: Subnet.PortState): boolean => node.forwarding === undefined
 
 const none = 0xff
 
