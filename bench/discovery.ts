@@ -37,13 +37,17 @@ const main = Effect.gen(function*() {
     ours.push(our)
     theirs.push(their)
   }
-  const [our, their] = [Measure.median(ours), Measure.median(theirs)]
-  yield* Console.log(
-    `walking ${topology.nodes.length} simulated nodes, on ${Measure.machine}; medians of ${runs} runs\n` +
-      `  ${(our / their).toFixed(2)} times ibnetdiscover (at most 1.00): ${our.toFixed(0)} ms, it ${
-        their.toFixed(0)
-      } ms`
-  )
+  yield* Console.log(`walking ${topology.nodes.length} simulated nodes, on ${Measure.machine}; ${runs} runs`)
+  // Other programs make a run longer, never shorter.
+  const rows = [
+    ["the shortest", Math.min(...ours), Math.min(...theirs)],
+    ["the median", Measure.median(ours), Measure.median(theirs)]
+  ] as const
+  for (const [name, our, their] of rows) {
+    yield* Console.log(
+      `  ${(our / their).toFixed(2)} times ibnetdiscover: ${name} ${our.toFixed(0)} ms, of it ${their.toFixed(0)} ms`
+    )
+  }
 }).pipe(Effect.scoped, Effect.provide(Umad.Umad.layer))
 
 /** On the simulator, with a topology of its own. */

@@ -102,11 +102,13 @@ const makeFlight = (traffic: Traffic.PortTraffic) =>
       sent.delete(key)
       answered.push({ question, exit })
       wake?.()
+      wake = undefined
     }
 
     const somethingLanded = Effect.callback<void>((resume) => {
       if (answered.length > 0) return resume(Effect.void)
-      wake = () => resume(Effect.void)
+      // Not in the turn of the receiver: what else is there lands first, and is answered in one go.
+      wake = () => queueMicrotask(() => resume(Effect.void))
       return Effect.sync(() => wake = undefined)
     })
 

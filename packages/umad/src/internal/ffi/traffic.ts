@@ -115,9 +115,8 @@ export const make = (library: Library.Library): Operations => {
           {
             onFailure: (errno): Effect.Effect<ReceivedMad | BufferTooSmall, UmadError> => {
               const needed = inOut[0] ?? 0
-              return errno === ENOSPC && needed > length
-                ? Effect.succeed({ needed })
-                : Effect.fail(errorOf("umad_recv", errno, { portId, length }))
+              if (errno === ENOSPC && needed > length) return Effect.succeed({ needed })
+              return errno === EAGAIN ? nothingThere : Effect.fail(errorOf("umad_recv", errno, { portId, length }))
             },
             // The length comes from the kernel, and the buffer is only so long.
             onSuccess: () => {
@@ -139,7 +138,11 @@ export const make = (library: Library.Library): Operations => {
 // -----------------------------------------------------------------------------
 
 const ETIMEDOUT = Errno.numberOf("ETIMEDOUT")
+const EAGAIN = Errno.numberOf("EAGAIN")
 const ENOSPC = Errno.numberOf("ENOSPC")
+
+/** The end of every burst. One for all: to make an error takes as long as four answers. */
+const nothingThere = Effect.fail(errorOf("umad_recv", EAGAIN, {}))
 
 /** A simulator's descriptor is none of the kernel's: all that can be done is to look, again and again. */
 const lookMillis = 1
