@@ -38,7 +38,7 @@ describe("Explorer", () => {
       assert.isAtLeast(calls, 40)
       assert.isAtLeast(steps, 400)
       assert.isAtLeast(runs, 900)
-    }), 60_000)
+    }), 300_000)
 
   it.effect("is the same each time", () =>
     Effect.gen(function*() {
@@ -76,7 +76,7 @@ describe("Explorer", () => {
         { seed: 1 }
       )
       assert.deepStrictEqual(result._tag === "Falsified" && result.shrunkInput, ["leak"])
-    }), 60_000)
+    }), 300_000)
 
   it.effect("passes what the program may let fail", () =>
     Effect.gen(function*() {

@@ -10,7 +10,7 @@ import { waits } from "./seeded/waits.ts"
 for (const [family, bugs] of Object.entries({ lifetimes, errors, waits, managers })) {
   describe(family, () => {
     for (const { corrected, faulty, kind, mayFail = [], name, report } of bugs) {
-      const options = { layer: Fabric.layer, runs: 300, mayFail }
+      const options = { layer: Fabric.layer, runs: 200, mayFail }
       it.effect(name, () =>
         Effect.gen(function*() {
           const { finding } = yield* Explorer.explore(faulty, options)
@@ -20,7 +20,7 @@ for (const [family, bugs] of Object.entries({ lifetimes, errors, waits, managers
           const again = yield* Explorer.replay(faulty, options, finding?.plan ?? { faults: [] })
           assert.strictEqual(again?.kind, kind)
           yield* Explorer.check(corrected, options)
-        }), 60_000)
+        }), 300_000)
     }
   })
 }

@@ -51,8 +51,9 @@ export const make = (state: CmState) => {
     joinMulticastEx: (id, address, joinFlags, context) =>
       join("rdma_join_multicast_ex", id, address, joinFlags, context),
     leaveMulticast: (id, address) =>
-      on(state, "rdma_leave_multicast", id, (self) => {
+      Effect.suspend(() => {
         const call = "rdma_leave_multicast"
+        const self = state.ids.get(call, id)
         const text = CmAddress.format(address)
         // The last one that was joined is found first.
         const membership = Array.from(self.memberships).findLast((one) => CmAddress.format(one.address) === text)
@@ -63,6 +64,8 @@ export const make = (state: CmState) => {
         self.memberships.delete(membership)
         state.memberships.free(call, pointer)
         drop(self, membership)
+        // The record of the library is gone by then, whatever the kernel says.
+        if (self.step === "removed") return fail(call, "ENXIO", { address: text })
         return attached === undefined ? Effect.void : Effect.ignore(state.verbs.detachMcast(...attached))
       })
   } satisfies Partial<RdmaCm["Service"]>
