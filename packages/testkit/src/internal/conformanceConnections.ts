@@ -103,14 +103,8 @@ export const interruptedAtEachCall = <A, E, R>(
     assert.isAtLeast(runs, fewest)
   })
 
-// -----------------------------------------------------------------------------
-// internal
-// -----------------------------------------------------------------------------
-
-/** However long runs take. */
-const fewest = 4
-
-const interruptedAt = <A, E, R>(
+/** Runs a program that is interrupted in the middle of its n-th native call. Nothing of it may be alive afterwards. */
+export const interruptedAt = <A, E, R>(
   nth: number,
   program: Effect.Effect<A, E, R | Scope.Scope>
 ): Effect.Effect<
@@ -148,3 +142,10 @@ const interruptedAt = <A, E, R>(
     const exit = yield* Fiber.await(fiber)
     return { calls, exit }
   })
+
+// -----------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------
+
+/** However long runs take. */
+const fewest = 4

@@ -1,5 +1,5 @@
 /**
- * Conformance of many connections at once.
+ * Conformance of many connections, at once and one after the other.
  *
  * @since 0.1.0
  */
@@ -7,8 +7,12 @@ import * as Connection from "@effect-rdma/rdmacm/Connection"
 import * as Listener from "@effect-rdma/rdmacm/Listener"
 import { assert } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import { ask, bytes, connectionSuite, echo, text } from "../../internal/conformanceConnections.ts"
+import * as Option from "effect/Option"
+import * as Faults from "../../Faults.ts"
+import { ask, bytes, connectionSuite, echo, interruptedAt, text } from "../../internal/conformanceConnections.ts"
+import * as LeakCheck from "../../LeakCheck.ts"
 import type * as RdmaCmLane from "../RdmaCmLane.ts"
 
 /**
@@ -51,4 +55,55 @@ export const suite = <Others = never>(lane: RdmaCmLane.RdmaCmLane<Others>): void
       assert.strictEqual(most, count)
       assert.isUndefined(serving.pollUnsafe())
     }), { timeout: 300_000 })
+
+  it(
+    "a thousand connects that fail or are interrupted, each at another step, leave nothing",
+    () =>
+      Effect.gen(function*() {
+        const { address, listener } = yield* listening
+        let turn = 0
+        yield* Effect.forkScoped(
+          Listener.serve(
+            listener,
+            (incoming) => turn++ % 2 === 0 ? Listener.reject(incoming) : Effect.asVoid(Listener.accept(incoming))
+          ),
+          { startImmediately: true }
+        )
+        const outcomes = { connected: 0, failed: 0, refused: 0, interrupted: 0 }
+        const connect = (to: string) => Effect.scoped(Connection.connect({ address: to }))
+        const atStep = (step: number) => {
+          const nth = 1 + Math.floor(step / 4) % 50
+          switch (step % 4) {
+            case 0:
+              // A release that is not called would leave its object for good.
+              return Effect.exit(
+                Faults.inject([{
+                  nth,
+                  where: ({ call }) => !Faults.isRelease(call),
+                  errno: "ENOMEM"
+                }])(
+                  connect(address)
+                )
+              )
+            case 1:
+              return Effect.map(interruptedAt(nth, connect(address)), ({ exit }) => exit)
+            case 2:
+              // Nobody listens at the port of discard.
+              return Effect.exit(connect(`${lane.ownAddress}:9`))
+            default:
+              return Effect.exit(connect(address))
+          }
+        }
+        for (let step = 0; step < 1000; step++) {
+          const exit = yield* LeakCheck.check(atStep(step))
+          if (Exit.isSuccess(exit)) outcomes.connected++
+          else if (Exit.hasInterrupts(exit)) outcomes.interrupted++
+          else if (Option.getOrUndefined(Exit.findErrorOption(exit))?._tag === "ConnectionRejected") outcomes.refused++
+          else outcomes.failed++
+        }
+        const { connected, failed, interrupted, refused } = outcomes
+        assert.isAbove(Math.min(connected, failed, interrupted, refused), 20, JSON.stringify(outcomes))
+      }),
+    { timeout: 600_000 }
+  )
 }
