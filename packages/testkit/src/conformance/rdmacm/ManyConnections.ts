@@ -70,7 +70,6 @@ export const suite = <Others = never>(lane: RdmaCmLane.RdmaCmLane<Others>): void
           { startImmediately: true }
         )
         const outcomes = { connected: 0, failed: 0, refused: 0, interrupted: 0 }
-        const connect = (to: string) => Effect.scoped(Connection.connect({ address: to }))
         const atStep = (step: number) => {
           const nth = 1 + Math.floor(step / 4) % 50
           switch (step % 4) {
@@ -107,3 +106,9 @@ export const suite = <Others = never>(lane: RdmaCmLane.RdmaCmLane<Others>): void
     { timeout: 600_000 }
   )
 }
+
+// -----------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------
+
+const connect = (address: string) => Effect.scoped(Connection.connect({ address }))
