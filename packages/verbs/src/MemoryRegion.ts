@@ -87,9 +87,11 @@ export const alloc = (
   allocAs(domain, options, { site: CreationSite.capture(alloc) })
 
 /**
- * {@link alloc} under the names that another library has for the functions.
+ * {@link alloc} as another library does it: the ledger and errors of a release have its names for the functions (`rdma_reg_msgs`
+ * and `rdma_dereg_mr` of librdmacm), and the place where its constructor was called. It is what `CmMemoryRegion` is made with.
  *
- * @internal
+ * @category constructors
+ * @since 0.1.0
  */
 export const allocAs = (
   domain: ProtectionDomain.AnyDomain,
