@@ -92,7 +92,7 @@ const operationsOf = (library: Library.Library): RdmaCm["Service"] => {
         return Effect.map(
           ReturnConvention.minusOneErrno(
             () => getCmEvent(channel, out),
-            (errno) => errorOf("rdma_get_cm_event", errno, {})
+            (errno) => errno === EAGAIN ? noEvent : errorOf("rdma_get_cm_event", errno, {})
           ),
           () => {
             const pointer = pointerIn<"rdma_cm_event">(out)
@@ -124,6 +124,11 @@ const operationsOf = (library: Library.Library): RdmaCm["Service"] => {
 // -----------------------------------------------------------------------------
 
 const ENODEV = Errno.numberOf("ENODEV")
+
+const EAGAIN = Errno.numberOf("EAGAIN")
+
+// One for all: who drains a channel ends with it each time, and never looks at its stack.
+const noEvent = errorOf("rdma_get_cm_event", EAGAIN, {})
 
 const nodes = "/dev/infiniband"
 

@@ -57,7 +57,7 @@ export const getEvent = (
 ): ReturnType<RdmaCm["Service"]["getCmEvent"]> =>
   Effect.suspend(() => {
     const pending = channel.pending.shift()
-    if (pending === undefined) return fail("rdma_get_cm_event", "EAGAIN")
+    if (pending === undefined) return noEvent
     if (channel.pending.length === 0) channel.readable.closeUnsafe()
     return Effect.flatMap(pending.got, (event) => {
       if (event === undefined) return getEvent(state, channel)
@@ -81,3 +81,6 @@ export const unavailable = (call: string) =>
     input: {},
     hint: "The topology gives this host no RDMA"
   })
+
+// One for all: who drains a channel ends with it each time, and never looks at its stack.
+const noEvent = fail("rdma_get_cm_event", "EAGAIN")
