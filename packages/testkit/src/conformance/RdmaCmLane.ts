@@ -27,4 +27,6 @@ export interface RdmaCmLane<Others = never> extends Lane.Lane<RdmaCm.RdmaCm | Ve
   readonly rdmaCore?: number
   /** How many connections it bears at once. */
   readonly manyConnections: number
+  /** How many rsockets it connects at once. */
+  readonly manyRSockets: number
 }

@@ -3,10 +3,8 @@
  *
  * @since 0.1.0
  */
-import * as Identifier from "@effect-rdma/core/Identifier"
 import * as Resource from "@effect-rdma/core/Resource"
 import * as CmId from "@effect-rdma/rdmacm/CmId"
-import * as ConnectionParameters from "@effect-rdma/rdmacm/ConnectionParameters"
 import * as EventChannel from "@effect-rdma/rdmacm/EventChannel"
 import * as MemoryRegion from "@effect-rdma/verbs/MemoryRegion"
 import * as QueuePair from "@effect-rdma/verbs/QueuePair"
@@ -14,7 +12,6 @@ import { assert } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import { assertPath, assertReason, recorded, timesCalled } from "../../internal/conformance.ts"
 import { dial, queuePairFor, rdmaCmSuite, serve } from "../../internal/conformanceRdmaCm.ts"
@@ -224,22 +221,6 @@ export const suite = <Others = never>(lane: RdmaCmLane.RdmaCmLane<Others>): void
       assertReason(error, "rdma_connect", "EINVAL")
     }))
 
-  it("a second accept is EINVAL, and ends the connection", () =>
-    Effect.gen(function*() {
-      const { address, listener } = yield* listening(yield* EventChannel.make())
-      const id = yield* routed(yield* EventChannel.make(), address)
-      const connecting = yield* Effect.forkChild(CmId.connect(id, { qpNum: 1 }), { startImmediately: true })
-      const request = yield* CmId.nextRequest(listener)
-      yield* Effect.forkScoped(CmId.accept(request.id, { qpNum: 2 }), { startImmediately: true })
-      yield* Fiber.join(connecting)
-      const { cm } = listener.channel
-      const again = cm.accept(Resource.raw(request.id), { ...parameters, qpNum: Identifier.Qpn.make(2) })
-      assertReason(yield* Effect.flip(again), "rdma_accept", "EINVAL")
-      const { event, status } = yield* EventChannel.next(id.channel)
-      assert.deepStrictEqual({ event, status }, { event: "rejected", status: 28 })
-      assertReason(yield* Effect.flip(CmId.establish(id)), "rdma_establish", "EINVAL")
-    }))
-
   it("a server that goes after its accept is a rejection for the client", () =>
     Effect.gen(function*() {
       const { address, listener } = yield* listening(yield* EventChannel.make())
@@ -344,8 +325,6 @@ export const suite = <Others = never>(lane: RdmaCmLane.RdmaCmLane<Others>): void
 // -----------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------
-
-const parameters = Schema.decodeSync(ConnectionParameters.ConnectionParameters)({})
 
 const bytes = (text: string) => new TextEncoder().encode(text)
 

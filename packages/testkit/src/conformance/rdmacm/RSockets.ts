@@ -24,6 +24,7 @@ import type * as RdmaCmLane from "../RdmaCmLane.ts"
  */
 export const suite = <Others = never>(lane: RdmaCmLane.RdmaCmLane<Others>): void => {
   const { at, connected, it, listening } = rsocketSuite(lane)
+  const { manyRSockets: count } = lane
 
   // ---------------------------------------------------------------------------
   // Connected
@@ -52,12 +53,12 @@ export const suite = <Others = never>(lane: RdmaCmLane.RdmaCmLane<Others>): void
       assert.strictEqual(yield* everything(server), "the last words")
     }))
 
-  it("rsockets: twenty connections through one listener, at once", () =>
+  it(`rsockets: ${count} connections through one listener, at once`, () =>
     Effect.gen(function*() {
       const { address, listener } = yield* listening()
       const [servers] = yield* Effect.all([
-        Effect.all(Array.from({ length: 20 }, () => RSocket.accept(listener)), { concurrency: "unbounded" }),
-        Effect.forEach(Array.from({ length: 20 }, (_, index) => index), (index) =>
+        Effect.all(Array.from({ length: count }, () => RSocket.accept(listener)), { concurrency: "unbounded" }),
+        Effect.forEach(Array.from({ length: count }, (_, index) => index), (index) =>
           Effect.gen(function*() {
             const client = yield* RSocket.make()
             yield* RSocket.connect(client, address)
@@ -66,7 +67,7 @@ export const suite = <Others = never>(lane: RdmaCmLane.RdmaCmLane<Others>): void
           }), { concurrency: "unbounded" })
       ], { concurrency: "unbounded" })
       const said = yield* Effect.forEach(servers, everything, { concurrency: "unbounded" })
-      assert.deepStrictEqual(new Set(said), new Set(Array.from({ length: 20 }, (_, index) => `client ${index}`)))
+      assert.deepStrictEqual(new Set(said), new Set(Array.from({ length: count }, (_, index) => `client ${index}`)))
     }))
 
   it("rsockets: whatever order scopes end in, a connection leaves nothing", () =>
