@@ -3,6 +3,8 @@ import { Fabric, LeakCheck, Trace } from "@effect-rdma/testkit"
 import { DeviceContext, ProtectionDomain, QueuePair } from "@effect-rdma/verbs"
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Random } from "effect"
+import { readFileSync } from "node:fs"
+import { messages } from "./cassettes/messages.ts"
 import { side } from "./seeded/world.ts"
 
 const twoDomains = Effect.scoped(Effect.gen(function*() {
@@ -115,6 +117,13 @@ describe("Trace", () => {
       assert.isTrue(Trace.hasInOrder(trace, ["ibv_post_recv", "ibv_post_send", "ibv_poll_cq"]))
       const played = yield* messages.pipe(Effect.provide(Trace.replay(yield* Trace.parse(Trace.print(trace)))))
       assert.deepStrictEqual(played, [9, 9, 9, 9])
+    }))
+
+  it.effect("a real kernel's answers play back where there is none", () =>
+    Effect.gen(function*() {
+      const cassette = yield* Trace.parse(readFileSync(`${import.meta.dirname}/cassettes/messages.json`, "utf8"))
+      const played = LeakCheck.check(messages).pipe(Effect.provide(Trace.replay(cassette)))
+      assert.strictEqual(yield* played, "from a real kernel")
     }))
 
   it.effect("refuses a text that is no trace", () =>

@@ -16,6 +16,8 @@ type Id = Pointer.Pointer<"rdma_cm_id">
 
 /** How far an id has come, as its events tell. */
 export interface Progress {
+  /** Its request was accepted, or is being. */
+  isAccepted: boolean
   isConnected: boolean
   isDisconnected: boolean
 }
@@ -55,6 +57,7 @@ export const make = (countPair: Effect.Effect<void>): ChannelEvents => ({
 /** Follows an id from here on. */
 export const follow = (self: ChannelEvents, id: Id): Progress => {
   const progress = {
+    isAccepted: false,
     isConnected: false,
     isDisconnected: self.pending.some((event) => event.id === id && event.event === "disconnected")
   }

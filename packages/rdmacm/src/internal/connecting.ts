@@ -15,7 +15,7 @@ import type * as ConnectionError from "../ConnectionError.ts"
 import * as ConnectionParameters from "../ConnectionParameters.ts"
 import type { RdmaCmError } from "../RdmaCmError.ts"
 import * as Events from "./channelEvents.ts"
-import { connectionError, onDevice, withEvent } from "./idOperation.ts"
+import { connectionError, onDevice, refused, withEvent } from "./idOperation.ts"
 
 /**
  * Takes requests to connect from now on: `rdma_listen(3)`. An id that is not bound gets every address and a free port.
@@ -59,7 +59,10 @@ export const connect = (
 
 /**
  * Accepts the request of an id, and waits until the other side is connected: `rdma_accept(3)`. A queue pair of verbs is to be
- * in RTS, and its `qpNum` given. A datagram id is accepted at once. Fails as {@link connect}.
+ * in RTS, and its `qpNum` given. A datagram id is accepted at once.
+ *
+ * Fails as {@link connect}, and with `EINVAL` before the call for an id that was accepted: the kernel would end the connection, and
+ * the destruction of the id would block for a minute.
  *
  * @category combinators
  * @since 0.1.0
@@ -69,7 +72,15 @@ export const accept = (
   parameters: ConnectionParameters.Input = {}
 ): Effect.Effect<void, RdmaCmError | ConnectionError.ConnectionError | Schema.SchemaError> =>
   Effect.flatMap(decodeParameters(parameters), (parameters) => {
-    const start = onDevice(self, "rdma_accept", (id) => self.channel.cm.accept(id, parameters))
+    const { progress } = self
+    const start = onDevice(self, "rdma_accept", (id) => {
+      if (progress.isAccepted) return Effect.fail(refused("rdma_accept", "EINVAL", "It was accepted before"))
+      progress.isAccepted = true
+      return Effect.onError(self.channel.cm.accept(id, parameters), () =>
+        Effect.sync(() => {
+          progress.isAccepted = false
+        }))
+    })
     return isDatagram(self)
       ? start
       : Effect.asVoid(awaitConnection(self, "rdma_accept", ["established", ...failures], start))

@@ -221,6 +221,15 @@ export const suite = <Others = never>(lane: RdmaCmLane.RdmaCmLane<Others>): void
       assertReason(error, "rdma_connect", "EINVAL")
     }))
 
+  it("a second accept is EINVAL, the library is not called, and the connection goes on", () =>
+    recorded(function*(calls) {
+      const { address, listener } = yield* listening(yield* EventChannel.make())
+      const id = yield* routed(yield* EventChannel.make(), address)
+      const [server] = yield* Effect.all([serve(listener), dial(id)], { concurrency: "unbounded" })
+      assertReason(yield* Effect.flip(CmId.accept(server.id, { qpNum: 2 })), "rdma_accept", "EINVAL")
+      assert.strictEqual(timesCalled(yield* calls, "rdma_accept"), 1)
+    }))
+
   it("a server that goes after its accept is a rejection for the client", () =>
     Effect.gen(function*() {
       const { address, listener } = yield* listening(yield* EventChannel.make())
