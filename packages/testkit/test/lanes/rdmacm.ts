@@ -12,7 +12,8 @@ export const rdmaCmOnFabric: RdmaCmLane.RdmaCmLane<FabricServices> = {
   ...manager,
   rdmaCore: 65,
   manyConnections: 200,
-  manyRSockets: 20
+  manyRSockets: 20,
+  foreignAddress: ["EADDRNOTAVAIL"]
 }
 
 /** The InfiniBand adapters of the same hosts, by their addresses of IPoIB. */
@@ -25,7 +26,8 @@ export const rdmaCmOnInfiniBandFabric: RdmaCmLane.RdmaCmLane<FabricServices> = {
   silentAddress: "10.0.1.77",
   rdmaCore: 65,
   manyConnections: 20,
-  manyRSockets: 20
+  manyRSockets: 20,
+  foreignAddress: ["EADDRNOTAVAIL"]
 }
 
 // At its first call librdmacm opens every device and keeps it open; the first wait of the process opens an epoll
@@ -47,5 +49,7 @@ export const rdmaCmOnSoftRoce: RdmaCmLane.RdmaCmLane = {
   ...manager,
   manyConnections: 50,
   // With twenty at once, in one process, `rshutdown` of rdma-core 44 did not return, for a reason that is not known.
-  manyRSockets: 2
+  manyRSockets: 2,
+  // Alone the first, in a run of the whole suite the second, for a reason that is not known.
+  foreignAddress: ["EADDRNOTAVAIL", "ENODEV"]
 }
