@@ -15,7 +15,7 @@ const size = 4096
 const iterations = 1000
 const rounds = 15
 /** The optimizing compiler of V8 needs that many in the guest: its code is emulated as well. */
-const warmUps = 25
+const warmUps = 60
 
 const outputOf = (child: ChildProcess) =>
   Effect.promise(async () => {
@@ -62,8 +62,11 @@ const byUs = Effect.fnUntraced(function*(way: string) {
 })
 
 const compare = Effect.gen(function*() {
-  const times = yield* byC
-  const rows: Array<readonly [name: string, times: ReadonlyArray<number>]> = []
+  let before = yield* byC
+  yield* Console.log(
+    `${size} bytes to and fro, medians: ${rounds} runs of ${iterations} after ${warmUps} to warm up, and before and after each ` +
+      `way 5 of C`
+  )
   for (
     const [way, name] of [
       ["hand", "by hand: koffi and a DataView"],
@@ -72,20 +75,13 @@ const compare = Effect.gen(function*() {
     ] as const
   ) {
     const ours = yield* byUs(way)
-    // At once: what comes later may fail.
-    yield* Console.log(`${name}: ${ours.join(" ")} µs`)
-    rows.push([name, ours])
-    times.push(...yield* byC)
-  }
-  const c = median(times)
-  yield* Console.log(
-    `ibv_rc_pingpong, ${size} bytes: ${c} µs an iteration, the median of ${times.length} runs of ${iterations}:`
-  )
-  yield* Console.log(`  ${times.join(" ")}`)
-  yield* Console.log(`times that, the medians of ${rounds} runs of ${iterations} after ${warmUps} to warm up`)
-  for (const [name, times] of rows) {
-    const warm = median(times.slice(warmUps))
-    yield* Console.log(`  ${(warm / c).toFixed(2)} times, ${warm} µs: ${name}; the first run ${times[0]} µs`)
+    const after = yield* byC
+    const [warm, c] = [median(ours.slice(warmUps)), median([...before, ...after])]
+    yield* Console.log(
+      `  ${(warm / c).toFixed(2)} times, ${warm} µs to ${c}: ${name}; the first run ${ours[0]} µs\n` +
+        `    ours: ${ours.slice(warmUps).join(" ")}\n    ibv_rc_pingpong: ${[...before, ...after].join(" ")}`
+    )
+    before = after
   }
 })
 
