@@ -66,10 +66,28 @@ export const negativeErrno = <E>(
   call: () => number,
   onError: (errno: number, variable: number) => E
 ): Effect.Effect<number, E> =>
-  Effect.suspend(() => {
+  matchNegativeErrno(call, {
+    onFailure: (errno, variable) => Effect.fail(onError(errno, variable)),
+    onSuccess: Effect.succeed
+  })
+
+/**
+ * As {@link negativeErrno}, for calls that are made for every message: what follows is told in the same step.
+ *
+ * @category conventions
+ * @since 0.1.0
+ */
+export const matchNegativeErrno = <A, E, A2, E2>(
+  call: () => number,
+  { onFailure, onSuccess }: {
+    readonly onFailure: (errno: number, variable: number) => Effect.Effect<A2, E2>
+    readonly onSuccess: (returned: number) => Effect.Effect<A, E>
+  }
+): Effect.Effect<A | A2, E | E2> =>
+  Effect.suspend((): Effect.Effect<A | A2, E | E2> => {
     koffi().errno(0)
     const result = call()
-    return result < 0 ? Effect.fail(onError(-result, koffi().errno())) : Effect.succeed(result)
+    return result < 0 ? onFailure(-result, koffi().errno()) : onSuccess(result)
   })
 
 /**

@@ -79,7 +79,9 @@ export type Type<L> = L extends MadLayout<infer F> ? Record<F> : never
  */
 export const make = <const F extends Fields>(name: string, size: number, fields: F): MadLayout<F> => {
   const entries = Object.entries<MadField.MadField<unknown>>(fields)
-  const read = reader<F>(name, size, entries)
+  checkFields(name, size, entries)
+  const read = reader<F>(entries)
+  const write = writer<F>(entries)
   const decode = (bytes: Uint8Array, offset = 0): Result.Result<Record<F>, Schema.SchemaError> =>
     // The comparison fails for NaN too.
     offset >= 0 && offset + size <= bytes.length
@@ -94,14 +96,10 @@ export const make = <const F extends Fields>(name: string, size: number, fields:
       )
   const encode = (values: Partial<Record<F>>): Result.Result<Uint8Array, Schema.SchemaError> => {
     const bytes = new Uint8Array(size)
-    const view = new DataView(bytes.buffer)
-    for (const [key, field] of entries) {
-      const value: unknown = values[key]
-      if (value === undefined) continue
-      if (!field.fits(value)) return Result.fail(new Schema.SchemaError(misfit(key, field, value)))
-      field.set(view, 0, value)
-    }
-    return Result.succeed(bytes)
+    const misfits = write(new DataView(bytes.buffer), values)
+    if (misfits === undefined) return Result.succeed(bytes)
+    const [key, field] = entries[misfits]!
+    return Result.fail(new Schema.SchemaError(misfit(key, field, values[key])))
   }
   return { name, size, fields, schema: codec(decode, encode, entries), decode, encode }
 }
@@ -122,21 +120,36 @@ export const moved = <F extends Fields>(fields: F, bytes: number): F =>
 
 type Entries = ReadonlyArray<readonly [name: string, field: MadField.MadField<unknown>]>
 
-/**
- * A function that returns one object literal. A loop that adds the fields of a PortInfo one by one takes 3 µs, since
- * every store looks up its key anew; the literal takes a tenth of it. The text is made of nothing but the tables' names.
- */
-const reader = <F extends Fields>(
-  name: string,
-  size: number,
-  entries: Entries
-): (view: DataView, base: number) => Record<F> => {
+const checkFields = (name: string, size: number, entries: Entries): void => {
   for (const [key, field] of entries) {
     if (!/^[a-z][A-Za-z0-9]*$/.test(key)) throw new RangeError(`${name}: ${key} is no name of a field`)
     if (field.bit + field.width > 8 * size) throw new RangeError(`${name}: ${key} ends behind ${size} bytes`)
   }
+}
+
+/**
+ * A function that returns one object literal. A loop that adds the fields of a PortInfo one by one takes 3 µs, since
+ * every store looks up its key anew; the literal takes a tenth of it. The text is made of nothing but the tables' names.
+ */
+const reader = <F extends Fields>(entries: Entries): (view: DataView, base: number) => Record<F> => {
   const members = entries.map(([key], index) => `${key}: fields[${index}].get(view, base)`)
   const compile = new Function("fields", `return (view, base) => ({ ${members.join(", ")} })`)
+  return compile(entries.map(([, field]) => field))
+}
+
+/** As {@link reader}, the other way: gives the index of the first field whose value does not fit. */
+const writer = <F extends Fields>(
+  entries: Entries
+): (view: DataView, values: Partial<Record<F>>) => number | undefined => {
+  // Each is read once: a getter may give another value the second time.
+  const statements = entries.map(([key], index) =>
+    `const value${index} = values.${key}
+    if (value${index} !== undefined) {
+      if (!fields[${index}].fits(value${index})) return ${index}
+      fields[${index}].set(view, 0, value${index})
+    }`
+  )
+  const compile = new Function("fields", `return (view, values) => { ${statements.join("\n")} }`)
   return compile(entries.map(([, field]) => field))
 }
 

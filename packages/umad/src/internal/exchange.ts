@@ -43,7 +43,9 @@ export const run = (
     const flight = yield* makeFlight(traffic)
     const buffer = yield* Effect.catchTag(MadBuffer.alloc(port, MadHeader.packetSize), "SchemaError", Effect.die)
     const allowance = patience.timeoutMs * (patience.retries + 1) + Request.graceMillis
-    for (let next = 0; next < queue.length || flight.sent.size > 0;) {
+    let next = 0
+    let answered: ReadonlyArray<Answered> = []
+    while (next < queue.length || flight.sent.size > 0 || answered.length > 0) {
       if (traffic.failure !== undefined) return yield* traffic.failure
       const now = yield* Clock.currentTimeMillis
       yield* Resource.use(port, (portId) =>
@@ -64,14 +66,18 @@ export const run = (
               )
             }
           })))
-      // Nothing is in flight when nothing of the rest was needed, or all has landed meanwhile.
-      if (flight.sent.size > 0) yield* flight.wait(now)
-      for (const { exit, question } of flight.take()) {
-        const outcome = yield* exit
+      // The subnet has more to do by now, while this is read.
+      for (const { exit, question } of answered) {
+        if (Exit.isFailure(exit)) return yield* Effect.failCause(exit.cause)
+        const outcome = exit.value
         if (outcome !== "timeout" && MadHeader.status(outcome.mad) === 0) {
           question.onAnswer(outcome.mad)
         } else question.onFailure(Request.failureOf(outcome, requestOf(question.mad(), address.lid), patience))
       }
+      const isFull = flight.sent.size >= concurrency || next >= queue.length
+      // Nothing is in flight when nothing of the rest was needed, or all has landed meanwhile.
+      if (isFull && flight.sent.size > 0) yield* flight.wait(now)
+      answered = flight.take()
     }
   }))
 

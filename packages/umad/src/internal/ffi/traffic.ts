@@ -32,17 +32,13 @@ export const make = (library: Library.Library): Operations => {
   const poll = library.bind("umad_poll", ["int", "int"], "int")
 
   const isReadable = (portId: PortId, millis = 0): Effect.Effect<boolean, UmadError> =>
-    Effect.matchEffect(
-      ReturnConvention.negativeErrno(
-        () => poll(portId, millis),
-        (returned, variable) => returned === ETIMEDOUT ? returned : variable || returned
-      ),
-      {
-        onFailure: (errno) =>
-          errno === ETIMEDOUT ? Effect.succeed(false) : Effect.fail(errorOf("umad_poll", errno, { portId })),
-        onSuccess: () => Effect.succeed(true)
-      }
-    )
+    ReturnConvention.matchNegativeErrno(() => poll(portId, millis), {
+      onFailure: (returned, variable) =>
+        returned === ETIMEDOUT
+          ? Effect.succeed(false)
+          : Effect.fail(errorOf("umad_poll", variable || returned, { portId })),
+      onSuccess: () => Effect.succeed(true)
+    })
 
   const look = (portId: PortId, looks = 0): Effect.Effect<void, UmadError> =>
     Effect.flatMap(
@@ -95,39 +91,42 @@ export const make = (library: Library.Library): Operations => {
     addrDump: (buffer) => Effect.sync(() => addrDump(getMadAddr(buffer))),
 
     send: (portId, agentId, buffer, mad, timeoutMs, retries) =>
-      Effect.asVoid(ReturnConvention.negativeErrno(
+      ReturnConvention.matchNegativeErrno(
         () => {
           const { length } = mad.mad
           UserMad.write(viewOf(buffer, length), mad)
           return send(portId, agentId, buffer, length, timeoutMs, retries)
         },
-        (returned, variable) =>
-          errorOf("umad_send", variable || returned, { agentId, lid: mad.address.lid, length: mad.mad.length })
-      )),
-    recv: (portId, buffer, length) =>
-      Effect.suspend(() => {
-        const inOut = Int32Array.of(length)
-        return Effect.matchEffect(
-          ReturnConvention.negativeErrno(
-            () => recv(portId, buffer, inOut, 0),
-            (returned, variable) => variable || returned
-          ),
-          {
-            onFailure: (errno): Effect.Effect<ReceivedMad | BufferTooSmall, UmadError> => {
-              const needed = inOut[0] ?? 0
-              if (errno === ENOSPC && needed > length) return Effect.succeed({ needed })
-              return errno === EAGAIN ? nothingThere : Effect.fail(errorOf("umad_recv", errno, { portId, length }))
-            },
-            // The length comes from the kernel, and the buffer is only so long.
-            onSuccess: () => {
-              const received = Math.min(Math.max(inOut[0] ?? 0, 0), length)
-              return Effect.succeed(
-                UserMad.read(viewOf(buffer, received), received)
-              )
-            }
+        {
+          onFailure: (returned, variable) =>
+            Effect.fail(
+              errorOf("umad_send", variable || returned, { agentId, lid: mad.address.lid, length: mad.mad.length })
+            ),
+          onSuccess: () => Effect.void
+        }
+      ),
+    recv: (portId, buffer, length) => {
+      const inOut = new Int32Array(1)
+      return ReturnConvention.matchNegativeErrno(
+        () => {
+          inOut[0] = length
+          return recv(portId, buffer, inOut, 0)
+        },
+        {
+          onFailure: (returned, variable): Effect.Effect<ReceivedMad | BufferTooSmall, UmadError> => {
+            const errno = variable || returned
+            const needed = inOut[0] ?? 0
+            if (errno === ENOSPC && needed > length) return Effect.succeed({ needed })
+            return errno === EAGAIN ? nothingThere : Effect.fail(errorOf("umad_recv", errno, { portId, length }))
+          },
+          // The length comes from the kernel, and the buffer is only so long.
+          onSuccess: () => {
+            const received = Math.min(Math.max(inOut[0] ?? 0, 0), length)
+            return Effect.succeed(UserMad.read(viewOf(buffer, received), received))
           }
-        )
-      }),
+        }
+      )
+    },
     poll: (portId) => isReadable(portId),
     awaitMad: (portId) => Effect.suspend(() => awaitMad(portId))
   }
