@@ -11,6 +11,9 @@ export const runDemo = (
   ], {
     encoding: "utf8"
   })
-  const end = status === null ? `no exit: ${error?.message ?? signal}\n` : ""
+  // Of a crash the kernel tells where it was.
+  const end = status === null
+    ? `no exit: ${error?.message ?? signal}\n${spawnSync("dmesg").stdout?.slice(-1000)}\n`
+    : ""
   return { status, output: stdout + stderr + end }
 }
