@@ -8,7 +8,7 @@ import { join } from "node:path"
 import { fabricObjects, type FabricServices } from "./fabric.ts"
 import { umadOnIbsim } from "./umad.ts"
 
-const text = readFileSync(join(import.meta.dirname, "../../../../scripts/topologies/two-hosts.net"), "utf8")
+const text = readFileSync(join(import.meta.dirname, "../../lanes/two-hosts.net"), "utf8")
 
 const subnet = {
   topology: Effect.runSync(SubnetTopology.parse(text)),
