@@ -130,6 +130,7 @@ const main = Effect.gen(function*() {
     yield* laneTests("softroce", results, ["rdma-lane", "softroce", "--timeout", "900", "--out", results, "--"]),
     yield* laneTests("softroce2", results),
     yield* laneTests("host", results),
+    yield* check("a project with the packed packages", "node", "scripts/tarballs.ts"),
     yield* check("coverage table", "node", "scripts/coverage.ts")
   ]
   const sum = (key: keyof Counts) => counts.reduce((total, row) => total + row[key], 0)

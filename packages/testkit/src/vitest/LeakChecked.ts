@@ -18,11 +18,10 @@ import * as LeakCheck from "../LeakCheck.ts"
  * import { DeviceContext, ProtectionDomain } from "@effect-rdma/verbs"
  * import { Effect } from "effect"
  *
- * export const tests = () =>
- *   it.effect("leaves nothing behind", () =>
- *     Effect.flatMap(DeviceContext.openByName("rxe0"), ProtectionDomain.alloc).pipe(
- *       Effect.provide(Fabric.layer)
- *     ))
+ * it.effect("leaves nothing behind", () =>
+ *   Effect.flatMap(DeviceContext.openByName("rxe0"), ProtectionDomain.alloc).pipe(
+ *     Effect.provide(Fabric.layer)
+ *   ))
  * ```
  *
  * @category combinators
