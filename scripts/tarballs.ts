@@ -1,7 +1,7 @@
 /**
  * What somebody does who wants to try the packages: packs them, installs the tarballs with npm in a project of its own outside
  * this repository, and runs the tests of the README and the guide there. The leak test of the README must pass as it is, and fail
- * when its domain goes into a scope that nobody closes.
+ * when its context goes into a scope that nobody closes.
  *
  * `node scripts/tarballs.ts [FOLDER]` leaves the project in the folder, to try more in it.
  */
@@ -56,13 +56,16 @@ const file = join(project, "leak.test.ts")
 writeFileSync(file, leakTest)
 includes(run("npx", ["vitest", "run"]), /1 passed/)
 
-const into = "Effect.flatMap(ProtectionDomain.alloc),"
-if (!leakTest.includes(into)) end(`the leak test of the README has no ${into}`)
+const open = "DeviceContext.openByName(\"rxe0\")"
+if (!leakTest.includes(open)) end(`the leak test of the README has no ${open}`)
 writeFileSync(
   file,
-  `import { Scope } from "effect"\n${leakTest.replace(into, `${into} Scope.provide(Scope.makeUnsafe()),`)}`
+  `${leakTest.replace(open, `${open}.pipe(Scope.provide(Scope.makeUnsafe()))`)}import { Scope } from "effect"\n`
 )
-includes(run("npx", ["vitest", "run"], project, "fails"), /ProtectionDomain#\d+ \(ibv_alloc_pd at \S*leak\.test\.ts:/)
+includes(
+  run("npx", ["vitest", "run"], project, "fails"),
+  /1 RDMA resource.*\nDeviceContext#2 \(ibv_open_device at \S*leak\.test\.ts:8:\d+\)\nWhat ibv_open_device made went into/
+)
 writeFileSync(file, leakTest)
 
 writeFileSync(

@@ -17,7 +17,7 @@ describe("conformance", () => {
           failed.map(({ fullName }) => fullName),
           ["deviant: an address that nobody answers for is ETIMEDOUT"]
         )
-        assert.include(failed[0]?.failureMessages.join(""), "'EINVAL'")
+        assert.match(failed[0]?.failureMessages.join("") ?? "", /ibv_create_ah .*: EINVAL \(22\)/)
         assert.strictEqual(tests.filter(({ status }) => status === "passed").length, tests.length - 1)
       }),
     120_000

@@ -15,14 +15,6 @@ import type * as RdmaCmLane from "./RdmaCmLane.ts"
 import type * as UmadLane from "./UmadLane.ts"
 import type * as VerbsLane from "./VerbsLane.ts"
 
-/**
- * What a lane on the fabric gives besides the libraries.
- *
- * @category models
- * @since 0.1.0
- */
-export type Services = Fabric.Fabric | Fabric.Seams
-
 const host = {
   name: "fabric",
   layer: Fabric.layer,
@@ -63,7 +55,7 @@ const raise = (event: "gidChange" | "portErr" | "portActive") =>
  * @category lanes
  * @since 0.1.0
  */
-export const verbs: VerbsLane.VerbsLane<Services> = {
+export const verbs: VerbsLane.VerbsLane<Fabric.Fabric> = {
   ...host,
   device: "rxe0",
   port: 1,
@@ -103,7 +95,7 @@ export const verbs: VerbsLane.VerbsLane<Services> = {
  * @category lanes
  * @since 0.1.0
  */
-export const rdmaCm: RdmaCmLane.RdmaCmLane<Services> = {
+export const rdmaCm: RdmaCmLane.RdmaCmLane<Fabric.Fabric> = {
   ...host,
   ...addresses,
   device: "rxe0",
@@ -123,7 +115,7 @@ const hostB = 2
  * @category lanes
  * @since 0.1.0
  */
-export const umad: UmadLane.UmadLane<Services> = {
+export const umad: UmadLane.UmadLane<Fabric.Fabric> = {
   ...host,
   layer: Layer.tap(host.layer, (context) => answerRequests(Context.get(context, Fabric.Fabric), [hostB])),
   adapter: "mlx5_0",

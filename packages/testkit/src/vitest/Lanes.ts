@@ -93,7 +93,10 @@ const describeBoth = <Services>(
   reasonToSkip: string | undefined
 ): void => {
   describe("fabric", () => suite({ name: "fabric", layer: fabric }))
-  if (reasonToSkip === undefined) return describe(live.name, () => suite(live))
-  process.stderr.write(`${live.name}: skipped, since ${reasonToSkip}\n`)
-  describe.skip(`${live.name} (${reasonToSkip})`, () => suite(live))
+  if (reasonToSkip === undefined) {
+    describe(live.name, () => suite(live))
+  } else {
+    process.stderr.write(`${live.name}: skipped, since ${reasonToSkip}\n`)
+    describe.skip(`${live.name} (${reasonToSkip})`, () => suite(live))
+  }
 }

@@ -1,4 +1,5 @@
 import { RdmaCm } from "@effect-rdma/rdmacm"
+import type { Fabric } from "@effect-rdma/testkit"
 import * as FabricLanes from "@effect-rdma/testkit/conformance/FabricLanes"
 import type * as RdmaCmLane from "@effect-rdma/testkit/conformance/RdmaCmLane"
 import { Verbs } from "@effect-rdma/verbs"
@@ -6,7 +7,7 @@ import { Context, Effect, Layer } from "effect"
 import { addNeighbour, kernelHolds } from "./softRoce.ts"
 
 /** The InfiniBand adapters of the same hosts, by their addresses of IPoIB. */
-export const rdmaCmOnInfiniBandFabric: RdmaCmLane.RdmaCmLane<FabricLanes.Services> = {
+export const rdmaCmOnInfiniBandFabric: RdmaCmLane.RdmaCmLane<Fabric.Fabric> = {
   ...FabricLanes.rdmaCm,
   device: "mlx5_0",
   ownAddress: "10.0.1.1",

@@ -16,7 +16,7 @@ const subnet = {
   silent: 77
 } as const
 
-export const subnetOnFabric: SubnetLane<FabricLanes.Services> = {
+export const subnetOnFabric: SubnetLane<Fabric.Fabric> = {
   ...FabricLanes.umad,
   ...subnet,
   layer: Layer.orDie(Layer.unwrap(Effect.map(Topology.fromText(text), Fabric.layerFrom))),

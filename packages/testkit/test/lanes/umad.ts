@@ -17,7 +17,7 @@ const rxe = {
 } as const
 
 /** A host whose only adapter is an Ethernet one, as the guest of Soft-RoCE is. */
-export const umadOnEthernetFabric: UmadLane<FabricLanes.Services> = {
+export const umadOnEthernetFabric: UmadLane<Fabric.Fabric> = {
   ...FabricLanes.umad,
   layer: Layer.orDie(Fabric.layerFrom({ hosts: [{ name: "host-a", devices: [Topology.softRoce("rxe0", 1)] }] })),
   ...rxe

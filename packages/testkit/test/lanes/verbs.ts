@@ -102,7 +102,7 @@ const mlx5Features: ReadonlyArray<VerbsLane.Feature> = [
 ]
 
 /** mlx5 with the newest library. */
-export const verbsOnInfiniBandFabric: VerbsLane.VerbsLane<FabricLanes.Services> = {
+export const verbsOnInfiniBandFabric: VerbsLane.VerbsLane<Fabric.Fabric> = {
   ...FabricLanes.verbs,
   device: "mlx5_0",
   port: 1,
@@ -134,7 +134,7 @@ export const verbsOnInfiniBandFabric: VerbsLane.VerbsLane<FabricLanes.Services> 
 }
 
 /** The same adapter with the library of MLNX_OFED, which has the experimental resource domains. */
-export const verbsOnExperimentalFabric: VerbsLane.VerbsLane<FabricLanes.Services> = {
+export const verbsOnExperimentalFabric: VerbsLane.VerbsLane<Fabric.Fabric> = {
   ...verbsOnInfiniBandFabric,
   layer: Layer.orDie(Fabric.layerFrom({
     hosts: [{ name: "host-a", devices: [{ ...Topology.connectX("mlx5_0", 1), experimental: true }] }]

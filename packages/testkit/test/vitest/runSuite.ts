@@ -1,5 +1,7 @@
 import { Effect, Schema } from "effect"
 import { execFile } from "node:child_process"
+import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
 import { join } from "node:path"
 
 const Report = Schema.fromJsonString(Schema.Struct({
@@ -10,26 +12,27 @@ const Report = Schema.fromJsonString(Schema.Struct({
   }))
 }))
 
+const fixtures = join(import.meta.dirname, "fixtures")
+const vitest = join(import.meta.dirname, "../../../../node_modules/.bin/vitest")
+
 /** Runs a file of `fixtures` in a Vitest of its own, which may fail, and gives what became of each test, and what was complained. */
-export const runSuite = (name: string, env: Readonly<Record<string, string>> = {}) =>
-  Effect.callback<{ readonly printed: string; readonly complaints: string }>((resume) => {
-    const folder = join(import.meta.dirname, "fixtures")
-    const vitest = join(import.meta.dirname, "../../../../node_modules/.bin/vitest")
-    const args = ["run", "--config", join(folder, "vitest.config.ts"), "--reporter=json", name]
+export const runSuite = Effect.fnUntraced(function*(name: string, env: Readonly<Record<string, string>> = {}) {
+  const folder = yield* Effect.acquireRelease(
+    Effect.sync(() => mkdtempSync(join(tmpdir(), "effect-rdma-suite-"))),
+    (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
+  )
+  const report = join(folder, "report.json")
+  const complaints = yield* Effect.callback<string>((resume) => {
     // What this Vitest tells its own workers is not for that one.
-    const own = Object.entries(process.env).filter(([key]) => !/^(VITEST|EFFECT_RDMA_)/.test(key))
+    const others = Object.entries(process.env).filter(([key]) => !/^(VITEST|EFFECT_RDMA_)/.test(key))
     const child = execFile(
       vitest,
-      args,
-      { env: { ...Object.fromEntries(own), ...env }, maxBuffer: 2 ** 26 },
-      (_, printed, complaints) => resume(Effect.succeed({ printed, complaints }))
+      ["run", "--config", join(fixtures, "vitest.config.ts"), "--reporter=json", `--outputFile=${report}`, name],
+      { env: { ...Object.fromEntries(others), ...env } },
+      (_, __, complaints) => resume(Effect.succeed(complaints))
     )
     return Effect.sync(() => child.kill())
-  }).pipe(
-    Effect.flatMap(({ complaints, printed }) =>
-      Effect.map(Schema.decodeEffect(Report)(printed), ({ testResults }) => ({
-        complaints,
-        tests: testResults.flatMap(({ assertionResults }) => assertionResults)
-      }))
-    )
-  )
+  })
+  const { testResults } = yield* Schema.decodeEffect(Report)(readFileSync(report, "utf8"))
+  return { complaints, tests: testResults.flatMap(({ assertionResults }) => assertionResults) }
+}, Effect.scoped)
