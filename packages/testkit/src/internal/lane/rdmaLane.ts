@@ -15,7 +15,7 @@ import { softroce } from "./softroce.ts"
 
 const help = `Runs a command where there is RDMA without hardware, and ends with the status of the command.
 
-  rdma-lane softroce [OPTIONS] -- CMD...            on a Linux kernel with Soft-RoCE (QEMU, without KVM or root)
+  rdma-lane softroce [OPTIONS] -- CMD...            on a Linux kernel with Soft-RoCE (in QEMU, without KVM)
   rdma-lane ibsim [NETFILE] [OPTIONS] -- CMD...     on a simulated InfiniBand subnet with opensm
   rdma-lane install LANE...                         installs the Debian packages that a lane lacks, as root
 
