@@ -57,11 +57,10 @@ const onSimulator = () => {
   try {
     const file = join(folder, "fatTree.net")
     writeFileSync(file, execFileSync(process.execPath, [join(root, "scripts/topologies/fatTree.ts"), "28", "18", "18"]))
-    execFileSync(
-      process.execPath,
-      ["scripts/ibsim.ts", "--topology", file, "--", process.execPath, import.meta.filename],
-      { cwd: root, stdio: ["ignore", "inherit", "inherit"] }
-    )
+    execFileSync("node_modules/.bin/rdma-lane", ["ibsim", file, "--", process.execPath, import.meta.filename], {
+      cwd: root,
+      stdio: ["ignore", "inherit", "inherit"]
+    })
   } finally {
     rmSync(folder, { recursive: true })
   }

@@ -16,13 +16,13 @@ const Comparison = Schema.fromJsonString(Schema.Struct({
   differences: Schema.Array(Schema.Struct({ command: Schema.String, theirs: Schema.String, ours: Schema.String }))
 }))
 
-const node = (...args: ReadonlyArray<string>): string =>
-  execFileSync(process.execPath, args, { cwd: root, encoding: "utf8", maxBuffer: 2 ** 26 })
+const run = (command: string, ...args: ReadonlyArray<string>): string =>
+  execFileSync(command, args, { cwd: root, encoding: "utf8", maxBuffer: 2 ** 26 })
 
 /** Compares on the subnet of a file. */
 const compared = (file: string) =>
   Schema.decodeEffect(Comparison)(
-    node("scripts/ibsim.ts", "--topology", file, "--", process.execPath, "examples/compareDiagnostics.ts")
+    run("node_modules/.bin/rdma-lane", "ibsim", file, "--", process.execPath, "examples/compareDiagnostics.ts")
   )
 
 const fatTree = (...sizes: ReadonlyArray<number>) =>
@@ -30,7 +30,7 @@ const fatTree = (...sizes: ReadonlyArray<number>) =>
     Effect.sync(() => {
       const folder = mkdtempSync(join(tmpdir(), "effect-rdma-topology-"))
       const file = join(folder, "fatTree.net")
-      writeFileSync(file, node(join(topologies, "fatTree.ts"), ...sizes.map(String)))
+      writeFileSync(file, run(process.execPath, join(topologies, "fatTree.ts"), ...sizes.map(String)))
       return { folder, file }
     }),
     ({ folder }) => Effect.sync(() => rmSync(folder, { recursive: true }))

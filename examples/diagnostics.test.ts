@@ -13,7 +13,7 @@ import { perfquery } from "./perfquery.ts"
 import { saquery } from "./saquery.ts"
 import { smpquery } from "./smpquery.ts"
 
-const text = readFileSync(join(import.meta.dirname, "../scripts/topologies/two-hosts.net"), "utf8")
+const text = readFileSync(join(import.meta.dirname, "../packages/testkit/lanes/two-hosts.net"), "utf8")
 
 const fabric = Layer.orDie(Layer.unwrap(Effect.map(Topology.fromText(text), Fabric.layerFrom)))
 

@@ -32,10 +32,14 @@ const textsOf = (lines: ReadonlyArray<Line>) => lines.map(({ text }) => text)
 const onTwoHosts = (first: string, second: string) =>
   Effect.promise(async (signal) => {
     const sides = ["sh", "-c", first, "---", "sh", "-c", second]
-    const child = spawn(process.execPath, ["scripts/softroce.ts", "--timeout", "580", "--hosts", "2", "--", ...sides], {
-      cwd: root,
-      stdio: ["ignore", "pipe", "pipe"]
-    })
+    const child = spawn(
+      "node_modules/.bin/rdma-lane",
+      ["softroce", "--timeout", "580", "--hosts", "2", "--", ...sides],
+      {
+        cwd: root,
+        stdio: ["ignore", "pipe", "pipe"]
+      }
+    )
     signal.addEventListener("abort", () => child.kill())
     const [printed, complained] = await Promise.all([read(child.stdout), read(child.stderr)])
     return {

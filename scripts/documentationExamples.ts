@@ -1,6 +1,7 @@
 /**
  * Type-checks and runs every TypeScript example of the README, the guide and the doc comments, each as a module of its
- * own in `.examples/`, so that no example can rot. A line `EXPRESSION // => VALUE` is an assertion.
+ * own in `.examples/`, so that no example can rot. Those that register tests run in Vitest. A line
+ * `EXPRESSION // => VALUE` is an assertion.
  */
 import { spawnSync } from "node:child_process"
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
@@ -18,10 +19,12 @@ const blocks = (file: string): ReadonlyArray<string> => {
 
 rmSync(folder, { recursive: true, force: true })
 mkdirSync(folder)
-const files = globSync(["README.md", "docs/*.md", "packages/*/src/*.ts"], { cwd: root }).toSorted()
+const files = globSync(["README.md", "docs/*.md", "packages/*/src/{*,vitest/*,conformance/*}.ts"], { cwd: root })
+  .toSorted()
 const examples = files.flatMap((file) =>
   blocks(file).map((code, index) => {
-    const name = join(folder, `${file.replaceAll(/[/.]/g, "_")}_${index + 1}.ts`)
+    const isTest = /from "\S+\/(vitest|conformance)\//.test(code)
+    const name = join(folder, `${file.replaceAll(/[/.]/g, "_")}_${index + 1}${isTest ? ".test" : ""}.ts`)
     const asserting = code.replaceAll(/^(.+) \/\/ => (.+)$/gm, "assert.deepStrictEqual($1, $2)")
     writeFileSync(
       name,
@@ -38,6 +41,10 @@ writeFileSync(
     include: ["*.ts"]
   })
 )
+writeFileSync(
+  join(folder, "vitest.config.ts"),
+  "export default { test: { root: import.meta.dirname, include: [\"*.test.ts\"] } }\n"
+)
 
 const run = (command: string, args: ReadonlyArray<string>): void => {
   const { status } = spawnSync(command, args, { cwd: root, stdio: "inherit" })
@@ -45,6 +52,9 @@ const run = (command: string, args: ReadonlyArray<string>): void => {
 }
 
 run("tsc", ["-p", folder])
-const imports = examples.map((name) => `await import(${JSON.stringify(pathToFileURL(name).href)})`)
+const imports = examples.filter((name) => !name.endsWith(".test.ts")).map((name) =>
+  `await import(${JSON.stringify(pathToFileURL(name).href)})`
+)
 run("node", ["--input-type=module", "--eval", imports.join("\n")])
+run("vitest", ["run", "--config", join(folder, "vitest.config.ts"), "--reporter=dot", "--silent"])
 process.stdout.write(`${examples.length} examples\n`)

@@ -6,10 +6,10 @@
  */
 import { Console, Effect, FileSystem, Path, Schema } from "effect"
 import { ChildProcess } from "effect/process"
-import { ExitStatus } from "./lanes/LaneError.ts"
-import { runCommand } from "./lanes/runCommand.ts"
-import { runLane } from "./lanes/runLane.ts"
-import { install, type Lane, missingPackages } from "./systemPackages.ts"
+import { ExitStatus } from "../packages/testkit/src/internal/lane/laneError.ts"
+import { aptCommand, install, missing, packagesOf } from "../packages/testkit/src/internal/lane/packages.ts"
+import { runCommand } from "../packages/testkit/src/internal/lane/runCommand.ts"
+import { runMain } from "../packages/testkit/src/internal/lane/runMain.ts"
 
 interface Counts {
   readonly passed: number
@@ -91,21 +91,29 @@ const tests = (project: string, results: string, runner: ReadonlyArray<string> =
     return { passed: numPassedTests, failed: numFailedTests + unreported, skipped: numPendingTests + numTodoTests }
   }).pipe(Effect.scoped)
 
+/** The Debian packages that the tests of a lane need. */
+const systemPackages = {
+  ...packagesOf,
+  softroce2: packagesOf.softroce,
+  abi: ["gcc", "libc6-dev", "libibverbs-dev", "librdmacm-dev", "libibumad-dev", "libibmad-dev", "libopensm-dev"],
+  host: ["libibverbs1", "librdmacm1", "libibumad3"]
+} as const
+
 /** The tests of a lane that needs system packages. */
-const laneTests = (lane: Lane, results: string, runner: ReadonlyArray<string>) =>
+const laneTests = (lane: keyof typeof systemPackages, results: string, runner: ReadonlyArray<string> = []) =>
   Effect.gen(function*() {
-    const missing = yield* missingPackages(lane)
-    if (missing.length > 0 && process.getuid?.() === 0) yield* install(missing)
-    else if (missing.length > 0) {
-      yield* Console.log(
-        `\n--- ${lane} cannot run here; run: sudo apt-get install --no-install-recommends ${missing.join(" ")}`
-      )
+    const lacking = yield* missing(systemPackages[lane])
+    if (lacking.length > 0 && process.getuid?.() === 0) yield* install(lacking)
+    else if (lacking.length > 0) {
+      yield* Console.log(`\n--- ${lane} cannot run here; run: sudo ${aptCommand(lacking)}`)
       return isCi ? failed : skipped
     }
     return yield* tests(lane, results, runner)
   }).pipe(
-    Effect.catchTag("LaneError", (error) =>
-      Effect.as(Console.log(`\n--- ${lane}: ${error.message}`), isCi ? failed : skipped))
+    Effect.catchTag(
+      "LaneError",
+      (error) => Effect.as(Console.log(`\n--- ${lane}: ${error.message}`), isCi ? failed : skipped)
+    )
   )
 
 const main = Effect.gen(function*() {
@@ -117,11 +125,12 @@ const main = Effect.gen(function*() {
   const counts = [
     ...(yield* checks),
     yield* tests("fabric", results),
-    yield* laneTests("abi", results, []),
-    yield* laneTests("ibsim", results, ["node", "scripts/ibsim.ts", "--"]),
-    yield* laneTests("softroce", results, ["node", "scripts/softroce.ts", "--timeout", "900", "--out", results, "--"]),
-    yield* laneTests("softroce2", results, []),
-    yield* laneTests("host", results, []),
+    yield* laneTests("abi", results),
+    yield* laneTests("ibsim", results, ["rdma-lane", "ibsim", "--"]),
+    yield* laneTests("softroce", results, ["rdma-lane", "softroce", "--timeout", "900", "--out", results, "--"]),
+    yield* laneTests("softroce2", results),
+    yield* laneTests("host", results),
+    yield* check("a project with the packed packages", "node", "scripts/tarballs.ts"),
     yield* check("coverage table", "node", "scripts/coverage.ts")
   ]
   const sum = (key: keyof Counts) => counts.reduce((total, row) => total + row[key], 0)
@@ -129,4 +138,4 @@ const main = Effect.gen(function*() {
   return sum("failed") === 0 ? 0 : 1
 })
 
-runLane("test", main)
+runMain("test", main)

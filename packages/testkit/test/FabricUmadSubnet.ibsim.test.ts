@@ -8,7 +8,7 @@ import { everything } from "./subnetWalk.ts"
 
 const root = join(import.meta.dirname, "../../..")
 const files = [
-  "scripts/topologies/two-hosts.net",
+  "packages/testkit/lanes/two-hosts.net",
   ...["fat-tree", "two-paths", "back-to-back", "speeds", "speeds.ibnetdiscover.txt"].map((name) =>
     `packages/umad/test/topologies/${name.endsWith(".txt") ? name : `${name}.net`}`
   )
@@ -74,15 +74,8 @@ describe("the same topology file on ibsim and on the fabric", { concurrent: fals
     it.live(`tells the same bytes: ${file}`, () =>
       Effect.gen(function*() {
         const printed = execFileSync(
-          process.execPath,
-          [
-            "scripts/ibsim.ts",
-            "--topology",
-            file,
-            "--",
-            process.execPath,
-            "packages/testkit/test/lanes/printSubnet.ts"
-          ],
+          "node_modules/.bin/rdma-lane",
+          ["ibsim", file, "--", process.execPath, "packages/testkit/test/lanes/printSubnet.ts"],
           { cwd: root, encoding: "utf8" }
         )
         const there = yield* Schema.decodeEffect(Answers)(printed)

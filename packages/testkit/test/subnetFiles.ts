@@ -4,7 +4,7 @@ import { TestClock } from "effect/testing"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 
-export const twoHosts = readFileSync(join(import.meta.dirname, "../../../scripts/topologies/two-hosts.net"), "utf8")
+export const twoHosts = readFileSync(join(import.meta.dirname, "../lanes/two-hosts.net"), "utf8")
 
 /** Runs a program on the first host of a topology file. */
 export const on = (text: string, options: Partial<Topology.Input> = {}) =>

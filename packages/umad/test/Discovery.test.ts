@@ -6,7 +6,7 @@ import { TestClock } from "effect/testing"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 
-const text = readFileSync(join(import.meta.dirname, "../../../scripts/topologies/two-hosts.net"), "utf8")
+const text = readFileSync(join(import.meta.dirname, "../../testkit/lanes/two-hosts.net"), "utf8")
 
 const fabric = Layer.orDie(Layer.unwrap(Effect.map(Topology.fromText(text), Fabric.layerFrom)))
 

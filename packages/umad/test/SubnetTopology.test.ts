@@ -10,13 +10,13 @@ import { DateTime, Effect, Result, Schema } from "effect"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 
-// What C prints of each was taken with: pnpm ibsim --topology FILE.net -- ibnetdiscover
+// What C prints of each was taken with: pnpm ibsim FILE.net -- ibnetdiscover
 const folder = join(import.meta.dirname, "topologies")
 const printed = (name: string) => readFileSync(join(folder, `${name}.ibnetdiscover.txt`), "utf8")
 const written = (name: string) =>
   readFileSync(
     name === "two-hosts"
-      ? join(import.meta.dirname, "../../../scripts/topologies/two-hosts.net")
+      ? join(import.meta.dirname, "../../testkit/lanes/two-hosts.net")
       : join(folder, `${name}.net`),
     "utf8"
   )

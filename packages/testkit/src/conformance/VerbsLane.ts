@@ -39,8 +39,8 @@ export interface VerbsLane<Others = never> extends Lane.Lane<Verbs.Verbs | Other
   readonly roce: RoceFacts | undefined
   /** What is there. The suites expect that everything else is refused. */
   readonly features: ReadonlySet<Feature>
-  /** What the device can do beyond its plain attributes, where that is known. */
-  readonly extended?: Omit<ExtendedDeviceAttributes.ExtendedDeviceAttributes, "origAttr">
+  /** What the device can do beyond its plain attributes; `undefined` where that is not known. */
+  readonly extended: Omit<ExtendedDeviceAttributes.ExtendedDeviceAttributes, "origAttr"> | undefined
   /** The speed of the port in units of 100 Mb/s; `undefined` where the library or the provider does not tell. */
   readonly portSpeed: bigint | undefined
   /** A limit in kb/s that a raw packet queue pair takes; `undefined` where the provider limits nothing. */

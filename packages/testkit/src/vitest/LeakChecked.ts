@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as Vitest from "@effect/vitest"
+import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import * as LeakCheck from "../LeakCheck.ts"
 
@@ -18,11 +19,10 @@ import * as LeakCheck from "../LeakCheck.ts"
  * import { DeviceContext, ProtectionDomain } from "@effect-rdma/verbs"
  * import { Effect } from "effect"
  *
- * export const tests = () =>
- *   it.effect("leaves nothing behind", () =>
- *     Effect.flatMap(DeviceContext.openByName("rxe0"), ProtectionDomain.alloc).pipe(
- *       Effect.provide(Fabric.layer)
- *     ))
+ * it.effect("leaves nothing behind", () =>
+ *   Effect.flatMap(DeviceContext.openByName("rxe0"), ProtectionDomain.alloc).pipe(
+ *     Effect.provide(Fabric.layer)
+ *   ))
  * ```
  *
  * @category combinators
@@ -42,8 +42,13 @@ export const it: {
 // internal
 // -----------------------------------------------------------------------------
 
+// Constructors that the test calls before its first step note the place as well.
+function check<A, E, R>(self: () => Effect.Effect<A, E, R>) {
+  return LeakCheck.check(Effect.suspend(self))
+}
+
 function test(register: Vitest.Vitest.Test<Scope.Scope>): Vitest.Vitest.Test<Scope.Scope> {
-  return (name, self, timeout) => register(name, (context) => LeakCheck.check(self(context)), timeout)
+  return (name, self, timeout) => register(name, (context) => check(() => self(context)), timeout)
 }
 
 function checked(tester: Vitest.Vitest.Tester<Scope.Scope>): Vitest.Vitest.Tester<Scope.Scope> {
@@ -58,14 +63,14 @@ function checked(tester: Vitest.Vitest.Tester<Scope.Scope>): Vitest.Vitest.Teste
         name: string,
         self: Vitest.Vitest.TestFunction<A, E, Scope.Scope, [T, Vitest.TestContext]>,
         timeout?: number | Vitest.TestOptions
-      ) => register(name, (value, context) => LeakCheck.check(self(value, context)), timeout)
+      ) => register(name, (value, context) => check(() => self(value, context)), timeout)
     },
     fails: test(tester.fails),
     prop: ((name, arbitraries, self, timeout) =>
       tester.prop(
         name,
         arbitraries,
-        (values, context) => LeakCheck.check(self(values, context)),
+        (values, context) => check(() => self(values, context)),
         timeout
       )) satisfies Vitest.Vitest.Tester<Scope.Scope>["prop"]
   })

@@ -11,7 +11,7 @@ import * as Verbs from "@effect-rdma/verbs/Verbs"
 import { assert, describe } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { rxeExtended } from "../lanes/rxeExtended.ts"
+import { rxeExtended } from "../../src/internal/rxeExtended.ts"
 import * as Compiler from "./Compiler.ts"
 import * as Echo from "./Echo.ts"
 

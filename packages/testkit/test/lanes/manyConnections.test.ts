@@ -1,5 +1,5 @@
 import * as ConnectionsConformance from "@effect-rdma/testkit/conformance/Connections"
+import * as FabricLanes from "@effect-rdma/testkit/conformance/FabricLanes"
 import { describe } from "@effect/vitest"
-import { rdmaCmOnFabric } from "./rdmacm.ts"
 
-describe("many connections", () => ConnectionsConformance.suites.ManyConnections.suite(rdmaCmOnFabric))
+describe("many connections", () => ConnectionsConformance.suites.ManyConnections.suite(FabricLanes.rdmaCm))

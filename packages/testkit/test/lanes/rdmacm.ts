@@ -1,33 +1,19 @@
 import { RdmaCm } from "@effect-rdma/rdmacm"
+import type { Fabric } from "@effect-rdma/testkit"
+import * as FabricLanes from "@effect-rdma/testkit/conformance/FabricLanes"
 import type * as RdmaCmLane from "@effect-rdma/testkit/conformance/RdmaCmLane"
 import { Verbs } from "@effect-rdma/verbs"
 import { Context, Effect, Layer } from "effect"
-import { fabric, type FabricServices } from "./fabric.ts"
-import { addNeighbour, kernelHolds, roce } from "./softRoce.ts"
-
-const manager = { ...roce, device: "rxe0", port: 1 } as const
-
-export const rdmaCmOnFabric: RdmaCmLane.RdmaCmLane<FabricServices> = {
-  ...fabric,
-  ...manager,
-  rdmaCore: 65,
-  manyConnections: 200,
-  manyRSockets: 20,
-  foreignAddress: ["EADDRNOTAVAIL"]
-}
+import { addNeighbour, kernelHolds } from "./softRoce.ts"
 
 /** The InfiniBand adapters of the same hosts, by their addresses of IPoIB. */
-export const rdmaCmOnInfiniBandFabric: RdmaCmLane.RdmaCmLane<FabricServices> = {
-  ...fabric,
+export const rdmaCmOnInfiniBandFabric: RdmaCmLane.RdmaCmLane<Fabric.Fabric> = {
+  ...FabricLanes.rdmaCm,
   device: "mlx5_0",
-  port: 1,
   ownAddress: "10.0.1.1",
   peerAddress: "10.0.1.2",
   silentAddress: "10.0.1.77",
-  rdmaCore: 65,
-  manyConnections: 20,
-  manyRSockets: 20,
-  foreignAddress: ["EADDRNOTAVAIL"]
+  manyConnections: 20
 }
 
 // At its first call librdmacm opens every device and keeps it open; the first wait of the process opens an epoll
@@ -43,10 +29,11 @@ const librdmacm = Layer.tap(RdmaCm.RdmaCm.layer, (context) =>
   }).pipe(Effect.orDie))
 
 export const rdmaCmOnSoftRoce: RdmaCmLane.RdmaCmLane = {
+  ...FabricLanes.rdmaCm,
   name: "softroce",
   layer: Layer.tap(Layer.merge(Verbs.Verbs.layer, librdmacm), () => addNeighbour),
   snapshot: kernelHolds,
-  ...manager,
+  rdmaCore: 44,
   manyConnections: 50,
   // With twenty at once, in one process, `rshutdown` of rdma-core 44 did not return, for a reason that is not known.
   manyRSockets: 2,

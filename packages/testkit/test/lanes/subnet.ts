@@ -1,14 +1,14 @@
 import { Fabric } from "@effect-rdma/testkit"
+import * as FabricLanes from "@effect-rdma/testkit/conformance/FabricLanes"
 import type { SubnetLane } from "@effect-rdma/testkit/conformance/SubnetLane"
 import * as Topology from "@effect-rdma/testkit/Topology"
 import { SubnetTopology } from "@effect-rdma/umad"
 import { Effect, Layer } from "effect"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
-import { fabricObjects, type FabricServices } from "./fabric.ts"
 import { umadOnIbsim } from "./umad.ts"
 
-const text = readFileSync(join(import.meta.dirname, "../../../../scripts/topologies/two-hosts.net"), "utf8")
+const text = readFileSync(join(import.meta.dirname, "../../lanes/two-hosts.net"), "utf8")
 
 const subnet = {
   topology: Effect.runSync(SubnetTopology.parse(text)),
@@ -16,11 +16,10 @@ const subnet = {
   silent: 77
 } as const
 
-export const subnetOnFabric: SubnetLane<FabricServices> = {
+export const subnetOnFabric: SubnetLane<Fabric.Fabric> = {
+  ...FabricLanes.umad,
   ...subnet,
-  name: "fabric",
   layer: Layer.orDie(Layer.unwrap(Effect.map(Topology.fromText(text), Fabric.layerFrom))),
-  snapshot: fabricObjects,
   hasRmpp: true
 }
 

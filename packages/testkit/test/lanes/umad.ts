@@ -1,26 +1,10 @@
 import { Identifier } from "@effect-rdma/core"
 import { Fabric, Topology } from "@effect-rdma/testkit"
+import * as FabricLanes from "@effect-rdma/testkit/conformance/FabricLanes"
 import type { UmadLane } from "@effect-rdma/testkit/conformance/UmadLane"
 import { Umad } from "@effect-rdma/umad"
 import { Context, Effect, Layer } from "effect"
-import { answerRequests } from "./answerRequests.ts"
-import { fabric, fabricObjects, type FabricServices } from "./fabric.ts"
 import { kernelHolds, openFiles } from "./softRoce.ts"
-
-/** The LID of `mlx5_0` of host-b. */
-const hostB = 2
-
-export const umadOnFabric: UmadLane<FabricServices> = {
-  ...fabric,
-  layer: Layer.tap(fabric.layer, (context) => answerRequests(Context.get(context, Fabric.Fabric), [hostB])),
-  adapter: "mlx5_0",
-  port: 1,
-  adapters: 2,
-  ports: 2,
-  linkLayer: "InfiniBand",
-  hasKernel: true,
-  peers: { answering: hostB, silent: 77 }
-}
 
 const rxe = {
   adapter: "rxe0",
@@ -33,10 +17,9 @@ const rxe = {
 } as const
 
 /** A host whose only adapter is an Ethernet one, as the guest of Soft-RoCE is. */
-export const umadOnEthernetFabric: UmadLane<FabricServices> = {
-  name: "fabric",
+export const umadOnEthernetFabric: UmadLane<Fabric.Fabric> = {
+  ...FabricLanes.umad,
   layer: Layer.orDie(Fabric.layerFrom({ hosts: [{ name: "host-a", devices: [Topology.softRoce("rxe0", 1)] }] })),
-  snapshot: fabricObjects,
   ...rxe
 }
 

@@ -1,8 +1,9 @@
+import * as FabricLanes from "@effect-rdma/testkit/conformance/FabricLanes"
 import * as VerbsConformance from "@effect-rdma/testkit/conformance/Verbs"
 import { describe } from "@effect/vitest"
-import { verbsOnExperimentalFabric, verbsOnFabric, verbsOnInfiniBandFabric } from "./verbs.ts"
+import { verbsOnExperimentalFabric, verbsOnInfiniBandFabric } from "./verbs.ts"
 
-describe("RoCE", () => VerbsConformance.suite(verbsOnFabric))
+describe("RoCE", () => VerbsConformance.suite(FabricLanes.verbs))
 describe("InfiniBand", () => VerbsConformance.suite(verbsOnInfiniBandFabric))
 
 // Only these: in everything else the adapter does what the one above does.

@@ -1,45 +1,13 @@
-import { Resource } from "@effect-rdma/core"
 import { Fabric, Topology } from "@effect-rdma/testkit"
+import * as FabricLanes from "@effect-rdma/testkit/conformance/FabricLanes"
 import type * as VerbsLane from "@effect-rdma/testkit/conformance/VerbsLane"
 import { AddressHandle, ProtectionDomain, QueuePair, SendBatch, Verbs } from "@effect-rdma/verbs"
 import { Effect, Layer } from "effect"
-import { fabric, type FabricServices } from "./fabric.ts"
-import { rxeExtended } from "./rxeExtended.ts"
-import { addNeighbour, heardGroup, ip, joinGroup, kernelHolds, once, roce } from "./softRoce.ts"
+import { addNeighbour, ip, joinGroup, kernelHolds, once, roce } from "./softRoce.ts"
 
 // -----------------------------------------------------------------------------
 // Soft-RoCE as of Linux 6.1, with rdma-core 44
 // -----------------------------------------------------------------------------
-
-const toIpv4 = (address: string) => ({
-  portNum: 1,
-  grh: { dgid: `::ffff:${address}`, sgidIndex: roce.sgidIndex }
-})
-
-const rxe = {
-  device: "rxe0",
-  port: 1,
-  peer: toIpv4(roce.peerAddress),
-  loop: toIpv4(roce.ownAddress),
-  group: { gid: "ff0e::ffff:e001:203", mlid: 0 },
-  multicast: { group: { gid: `::ffff:${heardGroup}`, mlid: 0 }, address: toIpv4(heardGroup) },
-  emptyGidIndex: 2,
-  roce: { ...roce, peerMac: [0x02, 0x00, 0x00, 0x00, 0x00, 0x02] },
-  features: new Set<VerbsLane.Feature>(["checkedAddresses", "checkedAtomics", "noRemoteKey", "resizableSrq"]),
-  extended: rxeExtended,
-  boundRegion: "EINVAL",
-  statuses: {
-    sendKey: "locQpOpErr",
-    shortReceive: { sender: "remOpErr", receiver: "locQpOpErr" },
-    receiveKey: { sender: "remOpErr", receiver: "locQpOpErr" },
-    localInv: "locQpOpErr",
-    longDatagram: "success",
-    shortDatagramReceive: "locQpOpErr",
-    foreignAddressHandle: "locQpOpErr"
-  },
-  portSpeed: undefined,
-  rateLimit: undefined
-} as const
 
 // Requests to a queue pair in ERR are flushed.
 const flush: VerbsLane.VerbsLane["flush"] = (queue, wrId) =>
@@ -54,7 +22,7 @@ const flush: VerbsLane.VerbsLane["flush"] = (queue, wrId) =>
     })
     yield* QueuePair.toInit(queuePair, { pkeyIndex: 0, portNum: 1, qkey: 17 })
     yield* QueuePair.toErr(queuePair)
-    const to = yield* AddressHandle.make(domain, rxe.loop)
+    const to = yield* AddressHandle.make(domain, FabricLanes.verbs.loop)
     yield* SendBatch.post(queuePair, (batch) => {
       batch.send({ wrId, flags: ["signaled"] })
       batch.setUdAddr(to, 1, 17)
@@ -68,7 +36,7 @@ const waitOnce = once(
   Effect.gen(function*() {
     const verbs = yield* Verbs.Verbs
     const { devices, list } = yield* verbs.getDeviceList
-    const device = devices.find(({ name }) => name === rxe.device)
+    const device = devices.find(({ name }) => name === FabricLanes.verbs.device)
     if (device !== undefined) {
       const opened = yield* verbs.openDevice(device.pointer)
       const channel = yield* verbs.createCompChannel(opened)
@@ -81,13 +49,14 @@ const waitOnce = once(
 )
 
 export const verbsOnSoftRoce: VerbsLane.VerbsLane = {
+  ...FabricLanes.verbs,
   name: "softroce",
   layer: Layer.tap(
     Verbs.Verbs.layer,
     (context) => Effect.andThen(Effect.andThen(addNeighbour, joinGroup), Effect.provide(waitOnce, context))
   ),
   snapshot: kernelHolds,
-  ...rxe,
+  roce: { ...roce, peerMac: [0x02, 0x00, 0x00, 0x00, 0x00, 0x02] },
   flush,
   changeGids: Effect.andThen(
     ip("address", "add", "10.0.0.201/24", "dev", "veth0"),
@@ -100,28 +69,8 @@ export const verbsOnSoftRoce: VerbsLane.VerbsLane = {
 // The in-memory fabric
 // -----------------------------------------------------------------------------
 
-const raise = (device: string, event: "gidChange" | "portErr" | "portActive") =>
-  Effect.flatMap(Fabric.Fabric, (fabric) => fabric.raise("host-a", device, { _tag: "Port", event, portNum: 1 }))
-
-const onFabric = (device: string) => ({
-  ...fabric,
-  flush: ((queue, wrId) =>
-    Effect.flatMap(Fabric.Fabric, (fabric) =>
-      fabric.complete("host-a", Resource.raw(queue), {
-        wrId,
-        status: "wrFlushErr",
-        vendorErr: 0,
-        qpNum: 17
-      }))) satisfies VerbsLane.VerbsLane<FabricServices>["flush"],
-  changeGids: raise(device, "gidChange"),
-  bouncePort: Effect.andThen(raise(device, "portErr"), raise(device, "portActive"))
-})
-
-export const verbsOnFabric: VerbsLane.VerbsLane<FabricServices> = {
-  ...onFabric("rxe0"),
-  ...rxe,
-  roce: { ...rxe.roce, peerMac: [0x52, 0x54, 0x00, 0x0a, 0x00, 0x02] }
-}
+const raise = (event: "gidChange" | "portErr" | "portActive") =>
+  Effect.flatMap(Fabric.Fabric, (fabric) => fabric.raise("host-a", "mlx5_0", { _tag: "Port", event, portNum: 1 }))
 
 const mlx5Features: ReadonlyArray<VerbsLane.Feature> = [
   "blocksLoopback",
@@ -153,8 +102,8 @@ const mlx5Features: ReadonlyArray<VerbsLane.Feature> = [
 ]
 
 /** mlx5 with the newest library. */
-export const verbsOnInfiniBandFabric: VerbsLane.VerbsLane<FabricServices> = {
-  ...onFabric("mlx5_0"),
+export const verbsOnInfiniBandFabric: VerbsLane.VerbsLane<Fabric.Fabric> = {
+  ...FabricLanes.verbs,
   device: "mlx5_0",
   port: 1,
   peer: { portNum: 1, dlid: 2 },
@@ -167,6 +116,7 @@ export const verbsOnInfiniBandFabric: VerbsLane.VerbsLane<FabricServices> = {
   emptyGidIndex: 2,
   roce: undefined,
   features: new Set(mlx5Features),
+  extended: undefined,
   boundRegion: "EBUSY",
   statuses: {
     sendKey: "locProtErr",
@@ -178,11 +128,13 @@ export const verbsOnInfiniBandFabric: VerbsLane.VerbsLane<FabricServices> = {
     foreignAddressHandle: "success"
   },
   portSpeed: 2000n,
-  rateLimit: 100_000
+  rateLimit: 100_000,
+  changeGids: raise("gidChange"),
+  bouncePort: Effect.andThen(raise("portErr"), raise("portActive"))
 }
 
 /** The same adapter with the library of MLNX_OFED, which has the experimental resource domains. */
-export const verbsOnExperimentalFabric: VerbsLane.VerbsLane<FabricServices> = {
+export const verbsOnExperimentalFabric: VerbsLane.VerbsLane<Fabric.Fabric> = {
   ...verbsOnInfiniBandFabric,
   layer: Layer.orDie(Fabric.layerFrom({
     hosts: [{ name: "host-a", devices: [{ ...Topology.connectX("mlx5_0", 1), experimental: true }] }]

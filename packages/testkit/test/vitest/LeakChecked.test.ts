@@ -2,7 +2,9 @@ import { Fabric, LeakCheck } from "@effect-rdma/testkit"
 import { it } from "@effect-rdma/testkit/vitest/LeakChecked"
 import { DeviceContext } from "@effect-rdma/verbs"
 import * as Vitest from "@effect/vitest"
+import { assert } from "@effect/vitest"
 import { Effect, Schema, Scope } from "effect"
+import { runSuite } from "./runSuite.ts"
 
 const sound = DeviceContext.openByName("rxe0").pipe(Effect.asVoid, Effect.provide(Fabric.layer))
 
@@ -20,13 +22,23 @@ Vitest.describe("LeakChecked.it", () => {
 
   it.effect.fails("finds a leak", () => leaky)
   it.live.fails("finds a leak on the system's clock", () => leaky)
+
+  Vitest.it.live("tells the place in the test", () =>
+    Effect.gen(function*() {
+      const { tests } = yield* runSuite("leak.suite.ts")
+      assert.deepStrictEqual(tests.map(({ status }) => status), ["failed"])
+      assert.match(
+        tests[0]?.failureMessages.join("") ?? "",
+        /DeviceContext#\d+ \(ibv_open_device at \S+leak\.suite\.ts:7:17\)/
+      )
+    }), 120_000)
 })
 
 Vitest.describe("LeakCheck.layer", () => {
   Vitest.it.effect("dies at its end of what is alive", () =>
     Effect.gen(function*() {
       const exit = yield* Effect.exit(Effect.provide(leaky, LeakCheck.layer))
-      Vitest.assert.match(String(exit), /DeviceContext#\d+ \(ibv_open_device at .*LeakChecked\.test\.ts:/)
+      assert.match(String(exit), /DeviceContext#\d+ \(ibv_open_device at .*LeakChecked\.test\.ts:/)
       yield* Effect.provide(Effect.scoped(sound), LeakCheck.layer)
     }))
 })

@@ -1,8 +1,14 @@
-import type { Path, PlatformError, Scope } from "effect"
-import { Effect, FileSystem, Schedule, Stream } from "effect"
-import { ChildProcess, type ChildProcessSpawner } from "effect/process"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import type * as Path from "effect/Path"
+import type * as PlatformError from "effect/PlatformError"
+import * as ChildProcess from "effect/process/ChildProcess"
+import type * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
+import * as Schedule from "effect/Schedule"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
 import { randomUUID } from "node:crypto"
-import { laneBroke, type LaneError } from "./LaneError.ts"
+import { laneBroke, type LaneError } from "./laneError.ts"
 import { lastLine, runCommand } from "./runCommand.ts"
 
 /** What programs may join the fabric as. */

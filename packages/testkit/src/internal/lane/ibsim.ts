@@ -1,26 +1,29 @@
 /**
  * Runs a command on a simulated InfiniBand fabric: the real libibumad over ibsim, with opensm as the subnet manager.
  * The command sees the fabric as one of its hosts; with another SIM_HOST in its environment, a child sees it as another.
+ *
+ * @since 0.1.0
  */
 import * as SubnetTopology from "@effect-rdma/umad/SubnetTopology"
-import { Effect, FileSystem, Path } from "effect"
-import { ChildProcess } from "effect/process"
-import { parse, seconds } from "./lanes/CommandLine.ts"
-import { timeLimit, usage as usageError } from "./lanes/LaneError.ts"
-import { runLane } from "./lanes/runLane.ts"
-import * as SimulatedFabric from "./lanes/SimulatedFabric.ts"
-import { requirePackages } from "./systemPackages.ts"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Path from "effect/Path"
+import * as ChildProcess from "effect/process/ChildProcess"
+import { parse, seconds } from "./commandLine.ts"
+import { twoHosts } from "./files.ts"
+import { timeLimit, usage } from "./laneError.ts"
+import { packagesOf, requirePackages } from "./packages.ts"
+import * as SimulatedFabric from "./simulatedFabric.ts"
 
-const usage = "usage: ibsim [--topology FILE] [--host NAME] [--timeout SECONDS] -- CMD ARGS..."
-
-const main = Effect.gen(function*() {
-  const { command, options } = yield* parse(process.argv.slice(2), {
-    options: ["topology", "host", "timeout"],
-    flags: [],
-    usage
+/** Gives the exit status of the command. */
+export const ibsim = Effect.fnUntraced(function*(words: ReadonlyArray<string>) {
+  const { command, positionals: [netFile = twoHosts, stray], values } = yield* parse(words, {
+    host: { type: "string" },
+    timeout: { type: "string" }
   })
-  const limit = yield* seconds("timeout", options.timeout, 600)
-  return yield* runOnFabric(command, options.topology, options.host).pipe(
+  if (stray !== undefined) return yield* usage(`the command comes after --, and ${stray} before it`)
+  const limit = yield* seconds("timeout", values.timeout, 600)
+  return yield* runOnFabric(command, netFile, values.host).pipe(
     Effect.timeoutOrElse({
       duration: `${limit} seconds`,
       orElse: () => Effect.fail(timeLimit(`the time limit of ${limit} s is over; the command was stopped`))
@@ -28,33 +31,27 @@ const main = Effect.gen(function*() {
   )
 })
 
-const runOnFabric = (
-  command: ReadonlyArray<string>,
-  topologyOption: string | undefined,
-  hostOption: string | undefined
-) =>
+const runOnFabric = (command: ReadonlyArray<string>, netFile: string, hostOption: string | undefined) =>
   Effect.gen(function*() {
-    yield* requirePackages("ibsim")
+    yield* requirePackages(packagesOf.ibsim)
     const fs = yield* FileSystem.FileSystem
     const path = yield* Path.Path
-    const file = topologyOption === undefined
-      ? path.join(import.meta.dirname, "topologies", "two-hosts.net")
-      : path.resolve(topologyOption)
+    const file = path.resolve(netFile)
     const text = yield* fs.readFileString(file).pipe(
-      Effect.mapError((error) => usageError(`the topology file cannot be read: ${error.message}`))
+      Effect.mapError((error) => usage(`the topology file cannot be read: ${error.message}`))
     )
     const { nodes } = yield* SubnetTopology.parse(text).pipe(
-      Effect.mapError((error) => usageError(`the topology file ${file} is wrong: ${error.message}`))
+      Effect.mapError((error) => usage(`the topology file ${file} is wrong: ${error.message}`))
     )
     const named = (kind: SubnetTopology.Node["kind"]) =>
       nodes.filter((node) => node.kind === kind).map(SubnetTopology.nameOf)
     const hosts = named("ca")
     const host = hostOption ?? hosts[0]
     if (host === undefined) {
-      return yield* usageError(`the topology file ${file} has no host (a line like: Hca 1 "name")`)
+      return yield* usage(`the topology file ${file} has no host (a line like: Hca 1 "name")`)
     }
     if (!hosts.includes(host)) {
-      return yield* usageError(`the topology file has no host ${host}; it has ${hosts.join(", ")}`)
+      return yield* usage(`the topology file has no host ${host}; it has ${hosts.join(", ")}`)
     }
     const fabric = yield* SimulatedFabric.make(file, { hosts, switches: named("switch") }, 60)
     yield* removeLeftFolders(process.cwd())
@@ -113,5 +110,3 @@ const removeLeftFolders = (folder: string) =>
       }).pipe(Effect.ignore)
     )
   })
-
-runLane("ibsim", main)

@@ -1,4 +1,4 @@
-import { Data } from "effect"
+import * as Data from "effect/Data"
 
 /** Exit statuses of the runners that are not the command's own. They follow timeout(1) and env(1) where those have one. */
 export const ExitStatus = {

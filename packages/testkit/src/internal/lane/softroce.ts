@@ -2,34 +2,38 @@
  * Runs a command on a real Linux kernel with Soft-RoCE, on any amd64 Debian machine: in QEMU, on the machine's own
  * files. Writes of the command stay in the guest, except those to the folder of `--out`. With `--hosts 2` it runs two
  * commands, each on a kernel of its own, on one network.
+ *
+ * @since 0.1.0
  */
-import { Effect, FileSystem, Path } from "effect"
-import { parse, seconds } from "./lanes/CommandLine.ts"
-import * as Guest from "./lanes/Guest.ts"
-import * as GuestKernel from "./lanes/GuestKernel.ts"
-import { guestEnvironment, guestScript } from "./lanes/guestScript.ts"
-import { cannotRunHere, timeLimit, usage as wrongUsage } from "./lanes/LaneError.ts"
-import { runLane } from "./lanes/runLane.ts"
-import { requirePackages } from "./systemPackages.ts"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Path from "effect/Path"
+import { parse, seconds } from "./commandLine.ts"
+import * as Guest from "./guest.ts"
+import * as GuestKernel from "./guestKernel.ts"
+import { guestEnvironment, guestScript } from "./guestScript.ts"
+import { cannotRunHere, timeLimit, usage } from "./laneError.ts"
+import { packagesOf, requirePackages } from "./packages.ts"
 
-const usage = "usage: softroce [--timeout SECONDS] [--boot-timeout SECONDS] [--out DIR] [--console] -- CMD ARGS..., " +
-  "or with --hosts 2 -- CMD ARGS... --- CMD ARGS..."
-
-const main = Effect.gen(function*() {
-  const { command, flags, options } = yield* parse(process.argv.slice(2), {
-    options: ["timeout", "boot-timeout", "out", "hosts"],
-    flags: ["console"],
-    usage
+/** Gives the exit status of the command. */
+export const softroce = Effect.fnUntraced(function*(words: ReadonlyArray<string>) {
+  const { command, positionals: [stray], values } = yield* parse(words, {
+    timeout: { type: "string" },
+    "boot-timeout": { type: "string" },
+    out: { type: "string" },
+    hosts: { type: "string" },
+    console: { type: "boolean", default: false }
   })
-  const limit = yield* seconds("timeout", options.timeout, 600)
+  if (stray !== undefined) return yield* usage(`the command comes after --, and ${stray} before it`)
+  const limit = yield* seconds("timeout", values.timeout, 600)
   const asked = {
-    out: options.out,
-    bootSeconds: yield* seconds("boot-timeout", options["boot-timeout"], 120),
-    showConsole: flags.has("console")
+    out: values.out,
+    bootSeconds: yield* seconds("boot-timeout", values["boot-timeout"], 120),
+    showConsole: values.console
   }
-  const run = options.hosts === undefined
+  const run = values.hosts === undefined
     ? Effect.flatMap(prepare(asked), (guest) => guest(command, undefined))
-    : Effect.flatMap(twoCommands(options.hosts, command), (commands) => onTwoHosts(commands, asked))
+    : Effect.flatMap(twoCommands(values.hosts, command), (commands) => onTwoHosts(commands, asked))
   return yield* run.pipe(
     Effect.timeoutOrElse({
       duration: `${limit} seconds`,
@@ -50,7 +54,7 @@ const prepare = (asked: Asked) =>
     if (process.platform !== "linux" || process.arch !== "x64") {
       return yield* cannotRunHere(`this lane needs Linux on amd64, not ${process.platform} on ${process.arch}`)
     }
-    yield* requirePackages("softroce")
+    yield* requirePackages(packagesOf.softroce)
     const fs = yield* FileSystem.FileSystem
     const path = yield* Path.Path
     const out = asked.out === undefined ? undefined : path.resolve(asked.out)
@@ -62,6 +66,8 @@ const prepare = (asked: Asked) =>
         kernel,
         script: guestScript(command, process.cwd(), [
           ...guestEnvironment(process.env),
+          // Where Node is a link below /run, which is another folder in the guest, this one is found.
+          ["PATH", `${process.env["PATH"]}:${path.dirname(process.execPath)}`],
           // The guest has no network, so pnpm must not try to install there.
           ["pnpm_config_verify_deps_before_run", "false"],
           ["EFFECT_RDMA_LANE", "softroce"]
@@ -76,7 +82,7 @@ const twoCommands = (hosts: string, words: ReadonlyArray<string>) => {
   const commands = [words.slice(0, at), words.slice(at + 1)] as const
   return hosts === "2" && at > 0 && commands[1].length > 0
     ? Effect.succeed(commands)
-    : Effect.fail(wrongUsage(`--hosts needs the number 2 and two commands with --- in between; ${usage}`))
+    : Effect.fail(usage("--hosts needs the number 2 and two commands with --- in between"))
 }
 
 /** Both run to their end, whatever becomes of the other one. The first status that is not 0 is that of the run. */
@@ -97,5 +103,3 @@ const onTwoHosts = ([first, second]: readonly [ReadonlyArray<string>, ReadonlyAr
     const statuses = yield* Effect.all([run(1, first), run(2, second)], { concurrency: "unbounded" })
     return statuses.find((status) => status !== 0) ?? 0
   })
-
-runLane("softroce", main)

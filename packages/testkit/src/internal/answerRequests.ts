@@ -1,4 +1,4 @@
-import type { Fabric } from "@effect-rdma/testkit"
+import type * as Fabric from "../Fabric.ts"
 
 /** Lets ports answer what the suites ask, by its own bytes; a Set of NodeInfo is refused, as every node does. */
 export const answerRequests = (fabric: Fabric.Fabric["Service"], lids: ReadonlyArray<number>) =>

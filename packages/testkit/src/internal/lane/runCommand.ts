@@ -1,5 +1,7 @@
-import { Effect, Stream } from "effect"
-import { ChildProcess, type ChildProcessSpawner } from "effect/process"
+import * as Effect from "effect/Effect"
+import * as ChildProcess from "effect/process/ChildProcess"
+import type * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
+import * as Stream from "effect/Stream"
 
 export interface CommandResult {
   readonly status: number

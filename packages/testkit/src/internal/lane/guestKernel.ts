@@ -1,9 +1,14 @@
-import { Effect, FileSystem, Option, Path } from "effect"
-import type { PlatformError, Scope } from "effect"
-import type { ChildProcessSpawner } from "effect/process"
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Option from "effect/Option"
+import * as Path from "effect/Path"
+import type * as PlatformError from "effect/PlatformError"
+import type * as ChildProcessSpawner from "effect/process/ChildProcessSpawner"
+import type * as Scope from "effect/Scope"
 import { createHash } from "node:crypto"
 import { homedir } from "node:os"
-import { cannotRunHere, laneBroke, type LaneError } from "./LaneError.ts"
+import * as files from "./files.ts"
+import { cannotRunHere, laneBroke, type LaneError } from "./laneError.ts"
 import { lastLine, runCommand } from "./runCommand.ts"
 import { compressedImage } from "./unpackKernel.ts"
 
@@ -122,7 +127,7 @@ const getInitramfs = (folder: string, version: string) =>
   Effect.gen(function*() {
     const fs = yield* FileSystem.FileSystem
     const path = yield* Path.Path
-    const init = yield* fs.readFileString(path.join(import.meta.dirname, "softroce-init.sh"))
+    const init = yield* fs.readFileString(files.init)
     const busybox = yield* fs.readFile("/bin/busybox")
     const key = createHash("sha256").update(JSON.stringify([init, firstModules, thenModules])).update(busybox)
     const file = path.join(folder, `initramfs-${key.digest("hex").slice(0, 16)}`)
