@@ -12,7 +12,6 @@ export const rdmaCmOnFabric: RdmaCmLane.RdmaCmLane<FabricServices> = {
   ...manager,
   rdmaCore: 65,
   manyConnections: 200,
-  manyRSockets: 20,
   foreignAddress: ["EADDRNOTAVAIL"]
 }
 
@@ -26,7 +25,6 @@ export const rdmaCmOnInfiniBandFabric: RdmaCmLane.RdmaCmLane<FabricServices> = {
   silentAddress: "10.0.1.77",
   rdmaCore: 65,
   manyConnections: 20,
-  manyRSockets: 20,
   foreignAddress: ["EADDRNOTAVAIL"]
 }
 
@@ -48,8 +46,6 @@ export const rdmaCmOnSoftRoce: RdmaCmLane.RdmaCmLane = {
   snapshot: kernelHolds,
   ...manager,
   manyConnections: 50,
-  // With twenty at once, in one process, `rshutdown` of rdma-core 44 did not return, for a reason that is not known.
-  manyRSockets: 2,
   // Alone the first, in a run of the whole suite the second, for a reason that is not known.
   foreignAddress: ["EADDRNOTAVAIL", "ENODEV"]
 }
