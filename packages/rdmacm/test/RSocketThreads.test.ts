@@ -65,7 +65,10 @@ describe("threads of rsockets", () => {
     Effect.gen(function*() {
       const threads = Threads.make(() => true, () => Effect.succeed(false))
       yield* threads.prepare
-      assert.strictEqual(yield* fill((number) => threads.entering("connecting", "rconnect", Effect.void, () => number)), 3)
+      assert.strictEqual(
+        yield* fill((number) => threads.entering("connecting", "rconnect", Effect.void, () => number)),
+        3
+      )
     }))
 
   it.effect("count one that is on its way out until it is out, also when its number is used anew", () =>

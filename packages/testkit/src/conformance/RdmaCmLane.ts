@@ -27,6 +27,4 @@ export interface RdmaCmLane<Others = never> extends Lane.Lane<RdmaCm.RdmaCm | Ve
   readonly rdmaCore?: number
   /** How many connections it bears at once. */
   readonly manyConnections: number
-  /** What binding an rsocket to an address of somebody else may fail with. */
-  readonly foreignAddress: ReadonlyArray<"EADDRNOTAVAIL" | "ENODEV">
 }
