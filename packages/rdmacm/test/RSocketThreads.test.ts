@@ -26,7 +26,7 @@ const make = (isWrong: boolean) => {
       visits++
       old[name].enter()
       old[name].leave()
-      return true
+      return "entered"
     }))
   const enter = (number: number, name: Threads.Name = "connecting") =>
     threads.entering(name, "rconnect", Effect.sync(() => old[name].enter()), () => number)
@@ -63,7 +63,7 @@ describe("threads of rsockets", () => {
 
   it.effect("have room for three when none could be started before", () =>
     Effect.gen(function*() {
-      const threads = Threads.make(() => true, () => Effect.succeed(false))
+      const threads = Threads.make(() => true, () => Effect.succeed("failed"))
       yield* threads.prepare
       assert.strictEqual(
         yield* fill((number) => threads.entering("connecting", "rconnect", Effect.void, () => number)),
@@ -71,9 +71,33 @@ describe("threads of rsockets", () => {
       )
     }))
 
+  it.effect("are started anew as often as it takes, but not while they are used", () =>
+    Effect.gen(function*() {
+      const visits = { failed: 0, missed: 0, entered: 0 }
+      let next: Threads.Visit = "failed"
+      const threads = Threads.make(() => true, () =>
+        Effect.sync(() => {
+          visits[next]++
+          return next
+        }))
+      const enter = (number: number) => threads.entering("connecting", "rconnect", Effect.void, () => number)
+      yield* threads.prepare
+      assert.deepStrictEqual(visits, { failed: 2, missed: 0, entered: 0 })
+      next = "missed"
+      yield* enter(1)
+      yield* threads.prepare
+      yield* threads.leaving(1, Effect.void)
+      assert.strictEqual(visits.missed, 0)
+      yield* threads.prepare
+      assert.strictEqual(visits.missed, 16 + 256)
+      next = "entered"
+      yield* Effect.andThen(threads.prepare, threads.prepare)
+      assert.strictEqual(visits.entered, 40)
+    }))
+
   it.effect("count one that is on its way out until it is out, also when its number is used anew", () =>
     Effect.gen(function*() {
-      const threads = Threads.make(() => true, () => Effect.succeed(false))
+      const threads = Threads.make(() => true, () => Effect.succeed("failed"))
       const enter = (number: number) => threads.entering("connecting", "rconnect", Effect.void, () => number)
       yield* Effect.forEach([1, 2, 3], enter)
       yield* threads.leaving(

@@ -59,13 +59,16 @@ export const make = (library: Library.Library): RSockets.Operations => {
     Effect.suspend(() => {
       const stranger = Threads.stranger(networkInterfaces())
       const number = rsocket(Sockaddr.families[stranger._tag === "InetAddressV6" ? "ipv6" : "ipv4"], SOCK_STREAM, 0)
-      if (number < 0) return Effect.succeed(false)
+      if (number < 0) return Effect.succeed<Threads.Visit>("failed")
       const enter = rfcntl(number, F_SETFL, O_NONBLOCK) !== 0
         ? Effect.succeed(false)
         : name === "listening"
         ? Effect.map(onThread<number>((done) => rlisten.async(number, 0, done)), ({ result }) => result === 0)
         : Effect.map(startToConnect(number, stranger), ({ errno, result }) => result < 0 && errno === EINPROGRESS)
-      return Effect.tap(enter, closeOnThread(number))
+      return enter.pipe(
+        Effect.tap(closeOnThread(number)),
+        Effect.map((was): Threads.Visit => was ? "entered" : "missed")
+      )
     }))
 
   const close = (socket: RSockets.RSocketNumber | RSockets.PollNumber) =>
@@ -277,7 +280,7 @@ export const make = (library: Library.Library): RSockets.Operations => {
 const threadsOfLibraries = new Map<string, Threads.Threads>()
 
 const threadsOf = ({ path }: Library.Library, visit: Parameters<typeof Threads.make>[1]): Threads.Threads => {
-  const known = threadsOfLibraries.get(path) ?? Threads.make(() => Threads.growsWrongly(Threads.mapped()), visit)
+  const known = threadsOfLibraries.get(path) ?? Threads.make(() => Threads.growsWrongly(Threads.filesOf(path)), visit)
   threadsOfLibraries.set(path, known)
   return known
 }

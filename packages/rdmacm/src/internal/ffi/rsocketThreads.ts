@@ -15,7 +15,7 @@ import * as Errno from "@effect-rdma/core/Errno"
 import * as Effect from "effect/Effect"
 import * as NetAddress from "effect/net/NetAddress"
 import * as Semaphore from "effect/Semaphore"
-import { readFileSync } from "node:fs"
+import { readFileSync, realpathSync } from "node:fs"
 import type { NetworkInterfaceInfo } from "node:os"
 import type { RdmaCmError } from "../../RdmaCmError.ts"
 import { errorOf } from "./error.ts"
@@ -46,8 +46,12 @@ export const stranger = (interfaces: NodeJS.Dict<Array<NetworkInterfaceInfo>>): 
   )
 }
 
-/** What is mapped into this process. */
-export const mapped = (): string => readFileSync("/proc/self/maps", "utf8")
+/** The file of a library, or all that are mapped into this process when it was found by its name. */
+export const filesOf = (path: string): string =>
+  path.includes("/") ? realpathSync(path) : readFileSync("/proc/self/maps", "utf8")
+
+/** What became of one that was to enter a thread and leave it: it was in there, it came to its end before, or there was none. */
+export type Visit = "entered" | "missed" | "failed"
 
 /** Who is in the threads of one library. */
 export interface Threads {
@@ -71,32 +75,35 @@ interface Thread {
   most: number
 }
 
-/** `visit` has a new rsocket enter a thread and leave it, and tells whether it was in there. */
-export const make = (look: () => boolean, visit: (name: Name) => Effect.Effect<boolean>): Threads => {
-  const thread = (): Thread => ({ inside: new Set(), passing: 0, most: 3 })
+/** `visit` has a new rsocket enter a thread and leave it. */
+export const make = (look: () => boolean, visit: (name: Name) => Effect.Effect<Visit>): Threads => {
+  const thread = (): Thread => ({ inside: new Set(), passing: 0, most: fewest })
   const threads = { listening: thread(), connecting: thread() }
   const preparing = Semaphore.makeUnsafe(1)
   let isPrepared = false
   let wrong: boolean | undefined
   const isWrong = () => wrong ??= look()
 
-  /** One that comes to its end at once does not enter. */
   const grow = (name: Name, times: number, attempts: number): Effect.Effect<void> =>
-    times === 0 || attempts === 0 ? Effect.void : Effect.flatMap(visit(name), (was) => {
-      if (was) threads[name].most += 4
-      return grow(name, was ? times - 1 : times, attempts - 1)
+    times === 0 || attempts === 0 ? Effect.void : Effect.flatMap(visit(name), (visit) => {
+      if (visit === "failed") return Effect.void
+      if (visit === "missed") return grow(name, times, attempts - 1)
+      threads[name].most += 4
+      return grow(name, times - 1, attempts - 1)
     })
+
+  /** While an rsocket is in a thread, the thread does not start anew. */
+  const isUsed = () => Object.values(threads).some(({ inside, passing }) => inside.size + passing > 0)
 
   return {
     prepare: preparing.withPermit(Effect.uninterruptible(Effect.suspend(() => {
-      if (isPrepared) return Effect.void
-      isPrepared = true
-      return isWrong()
-        ? Effect.andThen(
-          grow("listening", starts.listening, 2 * starts.listening),
-          grow("connecting", starts.connecting, 8 * starts.connecting)
-        )
-        : Effect.void
+      if (isPrepared || !isWrong() || isUsed()) return Effect.void
+      return Effect.andThen(
+        grow("listening", starts.listening, 2 * starts.listening),
+        grow("connecting", starts.connecting, 8 * starts.connecting)
+      ).pipe(Effect.tap(Effect.sync(() => {
+        isPrepared = threads.connecting.most > fewest
+      })))
     }))),
 
     entering: (name, call, run, numberOf) =>
@@ -139,5 +146,8 @@ export const make = (look: () => boolean, visit: (name: Name) => Effect.Effect<b
 // -----------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------
+
+/** What a table has room for without having been started before. */
+const fewest = 3
 
 const ENOSPC = Errno.numberOf("ENOSPC")
