@@ -124,7 +124,8 @@ export const connect = (
           )
           yield* Connecting.makeReady(id, messages)
           yield* CmId.establish(id)
-          return yield* Connecting.watched(id, messages, unframe(conn?.privateData ?? new Uint8Array()))
+          const said = unframe(conn?.privateData ?? new Uint8Array())
+          return yield* Connecting.watched(id, messages, said, options.keepAlive)
         }))
   )
 

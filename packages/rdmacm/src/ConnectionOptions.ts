@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import type * as ProtectionDomain from "@effect-rdma/verbs/ProtectionDomain"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 
@@ -49,9 +50,15 @@ export type ConnectionOptions = typeof ConnectionOptions.Type
  * What a caller may give for {@link ConnectionOptions}. Connections that share memory are made with one `domain`, on a
  * context of `RdmaDevices.get` or `CmId.context`; otherwise each has its own.
  *
+ * `keepAlive` is how often this side asks the adapter of the other one for an answer, with a write of no bytes, for which it takes
+ * one of the `sendDepth`. Without it a side that only receives never learns that the other host is gone: a process that ends is told
+ * of by its kernel, a host that stops by nobody. With it the connection fails with a `WorkCompletionError` of `retryExcErr` once
+ * the adapter here has given up.
+ *
  * @category models
  * @since 0.1.0
  */
 export interface Input extends Partial<typeof ConnectionOptions.Encoded> {
   readonly domain?: ProtectionDomain.ProtectionDomain
+  readonly keepAlive?: Duration.Input
 }

@@ -138,7 +138,7 @@ export const accept = (
       const messages = yield* Connecting.prepare(id, { ...depths, domain: options.domain })
       yield* Connecting.makeReady(id, messages)
       yield* CmId.accept(id, { ...Connecting.parametersOf(depths, messages), privateData: frame(privateData) })
-      return yield* Connecting.watched(id, messages, self.privateData)
+      return yield* Connecting.watched(id, messages, self.privateData, options.keepAlive)
     })))
 
 /**

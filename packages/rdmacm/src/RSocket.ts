@@ -60,7 +60,9 @@ export const Family = Schema.Literals(["ipv4", "ipv6"])
  * when the other host has it all, or has been silent until its adapter gives up; {@link CloseTimeout} bounds it. One that
  * listens is released with the connections that nobody has accepted.
  *
- * Fails with `ENODEV` without an RDMA device, `EACCES` when the node refuses, and `EMFILE` without descriptors.
+ * Fails with `ENODEV` without an RDMA device, `EACCES` when the node refuses, and `EMFILE` without descriptors. On a library before
+ * rdma-core 53 the first of a process takes longer, and {@link connect}, {@link accept} and {@link listen} fail with `ENOSPC` for
+ * more than such a library bears: 131 connections, and 35 that listen.
  *
  * ```ts
  * import { RSocket } from "@effect-rdma/rdmacm"

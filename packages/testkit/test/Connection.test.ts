@@ -257,6 +257,24 @@ describe("connections between hosts", () => {
       assert.isBelow(performance.now() - start, 5000)
     }))
 
+  test("a cable that is pulled out is noticed by a side that only receives when it asks: keepAlive", () =>
+    Effect.gen(function*() {
+      const listener = yield* onB(Listener.make({ address: "10.0.0.2:7471" }))
+      const [, asking, , waiting] = yield* Effect.all([
+        onB(accepted(listener)),
+        Connection.connect({ address: "10.0.0.2:7471", retryCount: 1, keepAlive: "20 millis" }),
+        onB(accepted(listener)),
+        Connection.connect({ address: "10.0.0.2:7471", retryCount: 1 })
+      ], { concurrency: "unbounded" })
+      const idle = yield* Effect.forkChild(Effect.exit(Connection.receive(waiting)), { startImmediately: true })
+      yield* Effect.sleep("100 millis")
+      yield* (yield* Fabric.Fabric).setLink("host-b", "rxe0", 1, "down")
+      const error = yield* Effect.flip(Connection.receive(asking))
+      assert(error._tag === "WorkCompletionError", error.message)
+      assert.deepStrictEqual([error.request, error.status], ["rdmaWrite", "retryExcErr"])
+      assert.isUndefined(idle.pollUnsafe())
+    }))
+
   test("messages that the device has and nobody has polled when the end comes are given before it", () =>
     Effect.gen(function*() {
       let isSlow = false

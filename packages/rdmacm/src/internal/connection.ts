@@ -41,7 +41,8 @@ export const parametersOf = (
 export const watched = Effect.fnUntraced(function*(
   id: CmId.CmId,
   messages: Messages.Messages<"rc">,
-  privateData: Uint8Array
+  privateData: Uint8Array,
+  keepAlive: Duration.Input | undefined
 ) {
   const { localAddress, peerAddress, portNum } = yield* CmId.state(id)
   if (localAddress === undefined || peerAddress === undefined) {
@@ -61,6 +62,7 @@ export const watched = Effect.fnUntraced(function*(
   }
   messages.onFailure = Effect.asVoid(Effect.exit(disconnect(id)))
   yield* watch(id, messages)
+  if (keepAlive !== undefined) yield* Messages.work(messages, asking(messages, keepAlive))
   yield* Effect.addFinalizer(() => shutDown(id, messages))
   return connection
 })
@@ -71,6 +73,14 @@ export const watched = Effect.fnUntraced(function*(
 
 /** 0.64 ms: what the connection manager has is 655 ms. */
 const minRnrTimer = 12
+
+/** Has the other adapter answer from time to time, which ends the messages when it does not. */
+const asking = (messages: Messages.Messages<"rc">, keepAlive: Duration.Input): Effect.Effect<void> => {
+  // Nobody looks at the key of a write of nothing.
+  const nothing = { sgList: [], remote: { remoteAddr: 0n, rkey: 0 } }
+  const ask = Messages.guarded(messages, QueuePair.rdmaWrite(messages.queuePair, nothing))
+  return Effect.ignore(Effect.forever(Effect.andThen(Effect.sleep(keepAlive), ask)))
+}
 
 /** Starts to disconnect, or answers the other side that did. */
 const disconnect = (id: CmId.CmId) => onDevice(id, "rdma_disconnect", (raw) => id.channel.cm.disconnect(raw))

@@ -52,6 +52,8 @@ export type Wanted = "readable" | "writable"
  * thread and cannot: `rconnect`, `rlisten` and `raccept` for as long as other threads of librdmacm are busy, `rshutdown` and
  * `rclose` until the other host has what was sent, or its silence is taken for its end.
  *
+ * `rconnect`, `raccept` and `rlisten` fail with `ENOSPC` on a library before rdma-core 53 whose threads have no room for more.
+ *
  * `rsend`, `rrecv`, `riomap` and `riowrite` end the process on an rsocket that was never connected.
  *
  * @category models

@@ -101,9 +101,7 @@ export const rdmaCm: RdmaCmLane.RdmaCmLane<Fabric.Fabric> = {
   device: "rxe0",
   port: 1,
   rdmaCore: 65,
-  manyConnections: 200,
-  manyRSockets: 20,
-  foreignAddress: ["EADDRNOTAVAIL"]
+  manyConnections: 200
 }
 
 /** The LID of `mlx5_0` of host-b. */

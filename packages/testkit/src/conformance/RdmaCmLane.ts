@@ -27,8 +27,4 @@ export interface RdmaCmLane<Others = never> extends Lane.Lane<RdmaCm.RdmaCm | Ve
   readonly rdmaCore?: number
   /** How many connections it bears at once. */
   readonly manyConnections: number
-  /** How many rsockets it connects at once. */
-  readonly manyRSockets: number
-  /** What binding an rsocket to an address of somebody else may fail with. */
-  readonly foreignAddress: ReadonlyArray<"EADDRNOTAVAIL" | "ENODEV">
 }

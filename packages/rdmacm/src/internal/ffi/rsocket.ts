@@ -10,6 +10,7 @@ import * as Pointer from "@effect-rdma/core/Pointer"
 import * as ReturnConvention from "@effect-rdma/core/ReturnConvention"
 import * as Effect from "effect/Effect"
 import * as NetAddress from "effect/net/NetAddress"
+import { networkInterfaces } from "node:os"
 import type * as RSockets from "../../operations/RSockets.ts"
 import type { RdmaCmError } from "../../RdmaCmError.ts"
 import type * as RSocketOption from "../../RSocketOption.ts"
@@ -19,6 +20,7 @@ import { onThread, withArena } from "./addressInfo.ts"
 import { done, errorOf, tooOld } from "./error.ts"
 import * as Manager from "./managerNode.ts"
 import * as Readiness from "./rsocketReadiness.ts"
+import * as Threads from "./rsocketThreads.ts"
 
 export const make = (library: Library.Library): RSockets.Operations => {
   const rsocket = library.bind("rsocket", ["int", "int", "int"], "int")
@@ -43,11 +45,40 @@ export const make = (library: Library.Library): RSockets.Operations => {
   const repollCtl = library.bindOptional("repoll_ctl", ["int", "int", "int", "buffer"], "int")
   const repollWait = library.bindOptional("repoll_wait", ["int", "buffer", "int", "int"], "int")
 
+  const closeOnThread = (number: number) => onThread<number>((done) => rclose.async(number, done))
+
+  const startToConnect = (number: number, address: NetAddress.InetAddress) => {
+    const encoded = Sockaddr.encode(address)
+    return withArena(sizeofStorage, (arena) => {
+      const at = arena.put(new Uint8Array(encoded.buffer))
+      return ReturnConvention.onWorker<number>((done) => rconnect.async(number, at, encoded.byteLength, done))
+    })
+  }
+
+  const threads = threadsOf(library, (name) =>
+    Effect.suspend(() => {
+      const stranger = Threads.stranger(networkInterfaces())
+      const number = rsocket(Sockaddr.families[stranger._tag === "InetAddressV6" ? "ipv6" : "ipv4"], SOCK_STREAM, 0)
+      if (number < 0) return Effect.succeed<Threads.Visit>("failed")
+      const enter = rfcntl(number, F_SETFL, O_NONBLOCK) !== 0
+        ? Effect.succeed(false)
+        : name === "listening"
+        ? Effect.map(onThread<number>((done) => rlisten.async(number, 0, done)), ({ result }) => result === 0)
+        : Effect.map(startToConnect(number, stranger), ({ errno, result }) => result < 0 && errno === EINPROGRESS)
+      return enter.pipe(
+        Effect.tap(closeOnThread(number)),
+        Effect.map((was): Threads.Visit => was ? "entered" : "missed")
+      )
+    }))
+
   const close = (socket: RSockets.RSocketNumber | RSockets.PollNumber) =>
-    Effect.flatMap(
-      onThread<number>((done) => rclose.async(Number(socket), done)),
-      // Its errno is what it returns.
-      ({ result }) => result === 0 ? Effect.void : Effect.fail(errorOf("rclose", result, {}))
+    threads.leaving(
+      Number(socket),
+      Effect.flatMap(
+        closeOnThread(Number(socket)),
+        // Its errno is what it returns.
+        ({ result }) => result === 0 ? Effect.void : Effect.fail(errorOf("rclose", result, {}))
+      )
     )
 
   /** One that cannot be set otherwise would block, so it is closed. */
@@ -76,12 +107,12 @@ export const make = (library: Library.Library): RSockets.Operations => {
       Effect.uninterruptible(Effect.suspend(() => {
         const refusal = Manager.refusal()
         if (refusal !== undefined) return Effect.fail(Manager.errorOf("rsocket", refusal))
-        return Effect.flatMap(
-          ReturnConvention.minusOneErrno(
+        return threads.prepare.pipe(
+          Effect.andThen(ReturnConvention.minusOneErrno(
             () => rsocket(Sockaddr.families[family], SOCK_STREAM, 0),
             (errno) => Manager.errorOf("rsocket", errno)
-          ),
-          (number) => withoutBlocking("rsocket", number)
+          )),
+          Effect.flatMap((number) => withoutBlocking("rsocket", number))
         )
       })),
     rclose: close,
@@ -93,30 +124,44 @@ export const make = (library: Library.Library): RSockets.Operations => {
         })
       }),
     rlisten: (socket, backlog) =>
-      Effect.asVoid(
-        onThreadOrErrno("rlisten", (done) => rlisten.async(Number(socket), backlog, done), { backlog })
+      threads.entering(
+        "listening",
+        "rlisten",
+        Effect.asVoid(
+          onThreadOrErrno("rlisten", (done) => rlisten.async(Number(socket), backlog, done), { backlog })
+        ),
+        () => Number(socket)
       ),
     raccept: (listener) =>
       Effect.uninterruptible(Effect.flatMap(
-        onThreadOrErrno("raccept", (done) => raccept.async(Number(listener), null, null, done)),
-        // A short read gives its length, which is no number of an rsocket.
-        (number) =>
-          number < sizeofPointer && rfcntl(number, F_GETFL, 0) === -1
-            ? Effect.fail(errorOf("raccept", EPROTO, { read: number }))
-            : withoutBlocking("raccept", number)
+        threads.entering(
+          "connecting",
+          "raccept",
+          Effect.flatMap(
+            onThreadOrErrno("raccept", (done) => raccept.async(Number(listener), null, null, done)),
+            // A short read gives its length, which is no number of an rsocket.
+            (number) =>
+              number < sizeofPointer && rfcntl(number, F_GETFL, 0) === -1
+                ? Effect.fail(errorOf("raccept", EPROTO, { read: number }))
+                : Effect.succeed(number)
+          ),
+          (number) => number
+        ),
+        (number) => withoutBlocking("raccept", number)
       )),
-    rconnect: (socket, address) => {
-      const encoded = Sockaddr.encode(address)
-      const input = { address: NetAddress.formatInet(address) }
-      return withArena(sizeofStorage, (arena) => {
-        const at = arena.put(new Uint8Array(encoded.buffer))
-        return Effect.flatMap(
-          ReturnConvention.onWorker<number>((done) => rconnect.async(Number(socket), at, encoded.byteLength, done)),
+    rconnect: (socket, address) =>
+      threads.entering(
+        "connecting",
+        "rconnect",
+        Effect.flatMap(
+          startToConnect(Number(socket), address),
           (returned) =>
-            returned.errno === EINPROGRESS ? Effect.void : Effect.asVoid(orErrno("rconnect", input)(returned))
-        )
-      })
-    },
+            returned.errno === EINPROGRESS
+              ? Effect.void
+              : Effect.asVoid(orErrno("rconnect", { address: NetAddress.formatInet(address) })(returned))
+        ),
+        () => Number(socket)
+      ),
     rpoll: (socket) =>
       Effect.sync(() => {
         const [mask = 0] = Readiness.look(rpoll, [{
@@ -230,6 +275,15 @@ export const make = (library: Library.Library): RSockets.Operations => {
 // -----------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------
+
+/** The threads are one for all layers of a library, and so is what is known of them. */
+const threadsOfLibraries = new Map<string, Threads.Threads>()
+
+const threadsOf = ({ path }: Library.Library, visit: Parameters<typeof Threads.make>[1]): Threads.Threads => {
+  const known = threadsOfLibraries.get(path) ?? Threads.make(() => Threads.growsWrongly(Threads.filesOf(path)), visit)
+  threadsOfLibraries.set(path, known)
+  return known
+}
 
 const SOCK_STREAM = 1
 const F_GETFL = 3

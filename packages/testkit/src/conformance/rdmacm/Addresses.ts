@@ -72,6 +72,17 @@ export const suite = <Others = never>(lane: RdmaCmLane.RdmaCmLane<Others>): void
       assert.include(error.message, silent)
     }))
 
+  it("an address of somebody else is ENODEV for an id that was refused one of this host", () =>
+    Effect.gen(function*() {
+      const channel = yield* EventChannel.make()
+      const first = yield* CmId.make(channel, "tcp")
+      yield* CmId.bind(first, at(0))
+      const second = yield* CmId.make(channel, "tcp")
+      assertReason(yield* Effect.flip(CmId.bind(second, at(yield* portOf(first)))), "rdma_bind_addr", "EADDRINUSE")
+      assertReason(yield* Effect.flip(CmId.bind(second, silent)), "rdma_bind_addr", "ENODEV")
+      yield* CmId.bind(second, at(0))
+    }))
+
   it("an address and port that another id has is EADDRINUSE, until that one is gone", () =>
     Effect.gen(function*() {
       const channel = yield* EventChannel.make()

@@ -67,6 +67,16 @@ export const suite = <Others = never>(lane: RdmaCmLane.RdmaCmLane<Others>): void
       }))
   }
 
+  it("a connection whose sides ask each other whether they are there goes on, also with one place to send from", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* connected({ keepAlive: "10 millis", sendDepth: 1 })
+      yield* Effect.sleep("200 millis")
+      yield* Effect.forkScoped(echo(server), { startImmediately: true })
+      for (let index = 0; index < 20; index++) {
+        assert.strictEqual(text(yield* ask(client, bytes(`message ${index}`))), `message ${index}`)
+      }
+    }))
+
   it("a message that is too long is EMSGSIZE, and the connection goes on", () =>
     Effect.gen(function*() {
       const { client, server } = yield* connected({ messageSize: 64 })

@@ -24,7 +24,6 @@ import type * as RdmaCmLane from "../RdmaCmLane.ts"
  */
 export const suite = <Others = never>(lane: RdmaCmLane.RdmaCmLane<Others>): void => {
   const { at, connected, it, listening } = rsocketSuite(lane)
-  const { manyRSockets: count } = lane
 
   // ---------------------------------------------------------------------------
   // Connected
@@ -53,21 +52,38 @@ export const suite = <Others = never>(lane: RdmaCmLane.RdmaCmLane<Others>): void
       assert.strictEqual(yield* everything(server), "the last words")
     }))
 
-  it(`rsockets: ${count} connections through one listener, at once`, () =>
+  it("rsockets: twenty-five connections through one listener, at once", () =>
     Effect.gen(function*() {
+      const numbers = Array.from({ length: 25 }, (_, number) => number)
       const { address, listener } = yield* listening()
       const [servers] = yield* Effect.all([
-        Effect.all(Array.from({ length: count }, () => RSocket.accept(listener)), { concurrency: "unbounded" }),
-        Effect.forEach(Array.from({ length: count }, (_, index) => index), (index) =>
+        Effect.all(numbers.map(() => RSocket.accept(listener)), { concurrency: "unbounded" }),
+        Effect.forEach(numbers, (number) =>
           Effect.gen(function*() {
             const client = yield* RSocket.make()
             yield* RSocket.connect(client, address)
-            yield* RSocket.write(client, bytes(`client ${index}`))
+            yield* RSocket.write(client, bytes(`client ${number}`))
             yield* RSocket.shutdown(client, "send")
           }), { concurrency: "unbounded" })
       ], { concurrency: "unbounded" })
       const said = yield* Effect.forEach(servers, everything, { concurrency: "unbounded" })
-      assert.deepStrictEqual(new Set(said), new Set(Array.from({ length: count }, (_, index) => `client ${index}`)))
+      assert.deepStrictEqual(new Set(said), new Set(numbers.map((number) => `client ${number}`)))
+    }))
+
+  it("rsockets: ten listeners at once, each with its connection", () =>
+    Effect.gen(function*() {
+      const pairs = yield* Effect.forEach(
+        Array.from({ length: 10 }, (_, number) => number),
+        (number) => Effect.map(connected(), (pair) => ({ ...pair, number })),
+        { concurrency: "unbounded" }
+      )
+      yield* Effect.forEach(pairs, ({ client, number }) =>
+        Effect.andThen(RSocket.write(client, bytes(`client ${number}`)), RSocket.shutdown(client, "both")), {
+        concurrency: "unbounded"
+      })
+      for (const { number, server } of pairs) {
+        assert.strictEqual(yield* everything(server), `client ${number}`)
+      }
     }))
 
   it("rsockets: whatever order scopes end in, a connection leaves nothing", () =>
@@ -131,13 +147,15 @@ export const suite = <Others = never>(lane: RdmaCmLane.RdmaCmLane<Others>): void
       assertReason(yield* Effect.flip(RSocket.connect(socket, "192.0.2.1:7471")), "rconnect", "ENETUNREACH")
     }))
 
-  it("rsockets: an address that is taken: EADDRINUSE; of somebody else is refused; a second one: EINVAL", () =>
+  it("rsockets: an address of somebody else: EADDRNOTAVAIL; that is taken: EADDRINUSE; a second one: EINVAL", () =>
     Effect.gen(function*() {
       const { address } = yield* listening()
       const other = yield* RSocket.make()
+      const foreign = "10.9.9.9:0"
+      assertReason(yield* Effect.flip(RSocket.bind(other, foreign)), "rbind", "EADDRNOTAVAIL")
       assertReason(yield* Effect.flip(RSocket.bind(other, address)), "rbind", "EADDRINUSE")
-      const elsewhere = yield* Effect.flip(RSocket.bind(other, "10.9.9.9:0"))
-      assert.match(elsewhere.message, new RegExp(`rbind .*: (${lane.foreignAddress.join("|")}) `))
+      // It was on the link of the one that is taken by then, and there is no device for this one.
+      assertReason(yield* Effect.flip(RSocket.bind(other, foreign)), "rbind", "ENODEV")
       yield* RSocket.bind(other, at(0))
       assertReason(yield* Effect.flip(RSocket.bind(other, at(0))), "rbind", "EINVAL")
     }))

@@ -66,8 +66,9 @@ const bindKernel = (
   address: CmAddress.CmAddress
 ): Errno.ErrnoName | undefined => {
   const own = Address.interfaceOf(state.host, address)
-  if (typeof own === "string") return own
+  if (typeof own === "string") return own === "EADDRNOTAVAIL" && self.hasLink ? "ENODEV" : own
   const { place } = own
+  if (place !== undefined) self.hasLink = true
   if (place !== undefined && self.portSpace === "ipoib" && place.source.type !== "ib") return "EINVAL"
   const refused = Ports.take(state, self, address)
   if (refused !== undefined) return refused

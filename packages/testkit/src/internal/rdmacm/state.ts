@@ -116,6 +116,8 @@ export interface IdState extends Heap.Native {
   unacked: number
   /** Where it is, as the kernel has it. */
   place: Interface | undefined
+  /** Whether it was about to get an address of a device: the kernel then looks for its next one on that link alone. */
+  hasLink: boolean
   local: CmAddress.CmAddress | undefined
   peer: CmAddress.CmAddress | undefined
   route: Route | undefined
@@ -197,6 +199,7 @@ export const makeId = (
   isHeard: true,
   unacked: 0,
   place: undefined,
+  hasLink: false,
   local: undefined,
   peer: undefined,
   route: undefined,
