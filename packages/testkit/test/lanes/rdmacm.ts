@@ -2,6 +2,7 @@ import { RdmaCm } from "@effect-rdma/rdmacm"
 import type * as RdmaCmLane from "@effect-rdma/testkit/conformance/RdmaCmLane"
 import { Verbs } from "@effect-rdma/verbs"
 import { Context, Effect, Layer } from "effect"
+import { softRoce } from "./differences.ts"
 import { fabric, type FabricServices } from "./fabric.ts"
 import { addNeighbour, kernelHolds, roce } from "./softRoce.ts"
 
@@ -10,10 +11,10 @@ const manager = { ...roce, device: "rxe0", port: 1 } as const
 export const rdmaCmOnFabric: RdmaCmLane.RdmaCmLane<FabricServices> = {
   ...fabric,
   ...manager,
-  rdmaCore: 65,
-  manyConnections: 200,
-  manyRSockets: 20,
-  foreignAddress: ["EADDRNOTAVAIL"]
+  rdmaCore: softRoce.rdmaCore.fabric,
+  manyConnections: softRoce.manyConnections.fabric,
+  manyRSockets: softRoce.manyRSockets.fabric,
+  foreignAddress: softRoce.foreignAddress.fabric
 }
 
 /** The InfiniBand adapters of the same hosts, by their addresses of IPoIB. */
@@ -24,10 +25,10 @@ export const rdmaCmOnInfiniBandFabric: RdmaCmLane.RdmaCmLane<FabricServices> = {
   ownAddress: "10.0.1.1",
   peerAddress: "10.0.1.2",
   silentAddress: "10.0.1.77",
-  rdmaCore: 65,
+  rdmaCore: softRoce.rdmaCore.fabric,
   manyConnections: 20,
-  manyRSockets: 20,
-  foreignAddress: ["EADDRNOTAVAIL"]
+  manyRSockets: softRoce.manyRSockets.fabric,
+  foreignAddress: softRoce.foreignAddress.fabric
 }
 
 // At its first call librdmacm opens every device and keeps it open; the first wait of the process opens an epoll
@@ -47,9 +48,8 @@ export const rdmaCmOnSoftRoce: RdmaCmLane.RdmaCmLane = {
   layer: Layer.tap(Layer.merge(Verbs.Verbs.layer, librdmacm), () => addNeighbour),
   snapshot: kernelHolds,
   ...manager,
-  manyConnections: 50,
-  // With twenty at once, in one process, `rshutdown` of rdma-core 44 did not return, for a reason that is not known.
-  manyRSockets: 2,
-  // Alone the first, in a run of the whole suite the second, for a reason that is not known.
-  foreignAddress: ["EADDRNOTAVAIL", "ENODEV"]
+  rdmaCore: softRoce.rdmaCore.there,
+  manyConnections: softRoce.manyConnections.there,
+  manyRSockets: softRoce.manyRSockets.there,
+  foreignAddress: softRoce.foreignAddress.there
 }

@@ -5,6 +5,7 @@ import { SubnetTopology } from "@effect-rdma/umad"
 import { Effect, Layer } from "effect"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
+import { ibsim } from "./differences.ts"
 import { fabricObjects, type FabricServices } from "./fabric.ts"
 import { umadOnIbsim } from "./umad.ts"
 
@@ -21,7 +22,7 @@ export const subnetOnFabric: SubnetLane<FabricServices> = {
   name: "fabric",
   layer: Layer.orDie(Layer.unwrap(Effect.map(Topology.fromText(text), Fabric.layerFrom))),
   snapshot: fabricObjects,
-  hasRmpp: true
+  hasRmpp: ibsim.hasRmpp.fabric
 }
 
-export const subnetOnIbsim: SubnetLane = { ...subnet, ...umadOnIbsim, hasRmpp: false }
+export const subnetOnIbsim: SubnetLane = { ...subnet, ...umadOnIbsim, hasRmpp: ibsim.hasRmpp.there }

@@ -4,6 +4,7 @@ import type { UmadLane } from "@effect-rdma/testkit/conformance/UmadLane"
 import { Umad } from "@effect-rdma/umad"
 import { Context, Effect, Layer } from "effect"
 import { answerRequests } from "./answerRequests.ts"
+import { ibsim } from "./differences.ts"
 import { fabric, fabricObjects, type FabricServices } from "./fabric.ts"
 import { kernelHolds, openFiles } from "./softRoce.ts"
 
@@ -17,8 +18,8 @@ export const umadOnFabric: UmadLane<FabricServices> = {
   port: 1,
   adapters: 2,
   ports: 2,
-  linkLayer: "InfiniBand",
-  hasKernel: true,
+  linkLayer: ibsim.linkLayer.fabric,
+  hasKernel: ibsim.hasKernel.fabric,
   peers: { answering: hostB, silent: 77 }
 }
 
@@ -67,8 +68,8 @@ export const umadOnIbsim: UmadLane = {
   port: 1,
   adapters: 1,
   ports: 1,
-  linkLayer: "IB",
-  hasKernel: false,
+  linkLayer: ibsim.linkLayer.there,
+  hasKernel: ibsim.hasKernel.there,
   // opensm gives them in the order in which it finds the nodes: the switch that it runs on, this host, the other switch.
   peers: { answering: 3, silent: 77 }
 }
