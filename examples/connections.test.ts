@@ -1,34 +1,12 @@
 /** Each program of the connection manager on both hosts of the fabric. */
-import type { RdmaCm } from "@effect-rdma/rdmacm"
 import { Fabric, LeakCheck } from "@effect-rdma/testkit"
-import type { Verbs } from "@effect-rdma/verbs"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Schedule } from "effect"
-import type { Scope } from "effect"
-import { type Case, mckey, printedBy, rping, ucmatose, udaddy } from "./connectionsTest.ts"
+import { Effect, Fiber } from "effect"
+import { bothSides, type Case, mckey, type Program, rping, ucmatose, udaddy } from "./connectionsTest.ts"
 import * as Mckey from "./mckey.ts"
 import * as Rping from "./rping.ts"
 import * as Ucmatose from "./ucmatose.ts"
 import * as Udaddy from "./udaddy.ts"
-
-type Program<Options, E> = (options: Options) => Effect.Effect<void, E, RdmaCm.RdmaCm | Verbs.Verbs | Scope.Scope>
-
-/** Both sides, of which the one that connects tries again until the other one listens. */
-const bothSides = <Options, E extends { readonly _tag: string }>(
-  program: Program<Options, E>,
-  { client, server }: Case<Options>
-) =>
-  [
-    printedBy(program(server)),
-    printedBy(program(client)).pipe(
-      Effect.retry({
-        while: ({ _tag }) => _tag === "ConnectionRejected" || _tag === "PeerUnreachable",
-        schedule: Schedule.spaced("10 millis"),
-        times: 500
-      }),
-      Effect.provide(Fabric.host("host-b"))
-    )
-  ] as const
 
 const onBothHosts = <Options, E extends { readonly _tag: string }>(
   name: string,

@@ -1,7 +1,8 @@
 /** What the tests of the programs of the connection manager share: their options, and what they print. */
 import type { RdmaCm } from "@effect-rdma/rdmacm"
+import { Fabric } from "@effect-rdma/testkit"
 import type { Verbs } from "@effect-rdma/verbs"
-import { Console, Effect } from "effect"
+import { Console, Effect, Schedule } from "effect"
 import type { Scope } from "effect"
 import { TestConsole } from "effect/testing"
 import * as Mckey from "./mckey.ts"
@@ -25,6 +26,28 @@ export interface Case<Options> {
   readonly client: Options
   readonly printed: { readonly server: ReadonlyArray<string>; readonly client: ReadonlyArray<string> }
 }
+
+/** A program of the connection manager, whichever side its options make it. */
+export type Program<Options, E> = (
+  options: Options
+) => Effect.Effect<void, E, RdmaCm.RdmaCm | Verbs.Verbs | Scope.Scope>
+
+/** Both sides on the fabric, of which the one that connects tries again until the other one listens. */
+export const bothSides = <Options, E extends { readonly _tag: string }>(
+  program: Program<Options, E>,
+  { client, server }: Case<Options>
+) =>
+  [
+    printedBy(program(server)),
+    printedBy(program(client)).pipe(
+      Effect.retry({
+        while: ({ _tag }) => _tag === "ConnectionRejected" || _tag === "PeerUnreachable",
+        schedule: Schedule.spaced("10 millis"),
+        times: 500
+      }),
+      Effect.provide(Fabric.host("host-b"))
+    )
+  ] as const
 
 // -----------------------------------------------------------------------------
 // rping

@@ -1,34 +1,10 @@
 /** Each ping-pong program on both hosts of the fabric, with queues in the place of the TCP connection. */
 import { Fabric, LeakCheck } from "@effect-rdma/testkit"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Queue } from "effect"
+import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { check, type Peer } from "./pingpong.ts"
-import { type AllOptions, assertPrinted, options, printedBy, programs } from "./pingpongTest.ts"
-
-const peer = (role: Peer["role"], to: Queue.Queue<string>, from: Queue.Queue<string>): Peer => ({
-  role,
-  open: Effect.sync(() => {
-    let received = ""
-    return {
-      send: (text) => Queue.offer(to, text),
-      receive: Effect.fnUntraced(function*(length) {
-        while (received.length < length) received += yield* Queue.take(from)
-        const text = received.slice(0, length)
-        received = received.slice(length)
-        return text
-      })
-    }
-  })
-})
-
-const peers = Effect.map(
-  Effect.all([Queue.unbounded<string>(), Queue.unbounded<string>()]),
-  ([toServer, toClient]) => ({
-    server: peer("server", toClient, toServer),
-    client: peer("client", toServer, toClient)
-  })
-)
+import { type AllOptions, assertPrinted, options, peers, printedBy, programs } from "./pingpongTest.ts"
 
 describe.for(["rc", "ud", "srq"] as const)("%s-pingpong on the fabric", (name) => {
   const program = programs[name]

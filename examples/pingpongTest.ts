@@ -1,7 +1,7 @@
 /** What the tests of the ping-pong programs share. */
 import type { Verbs } from "@effect-rdma/verbs"
 import { assert } from "@effect/vitest"
-import { Console, Effect } from "effect"
+import { Console, Effect, Queue } from "effect"
 import type { Scope } from "effect"
 import { TestConsole } from "effect/testing"
 import type { Peer } from "./pingpong.ts"
@@ -31,6 +31,31 @@ export const options: AllOptions = {
   mtu: 1024,
   numQp: 4
 }
+
+const peer = (role: Peer["role"], to: Queue.Queue<string>, from: Queue.Queue<string>): Peer => ({
+  role,
+  open: Effect.sync(() => {
+    let received = ""
+    return {
+      send: (text) => Queue.offer(to, text),
+      receive: Effect.fnUntraced(function*(length) {
+        while (received.length < length) received += yield* Queue.take(from)
+        const text = received.slice(0, length)
+        received = received.slice(length)
+        return text
+      })
+    }
+  })
+})
+
+/** Two programs in one process, with queues in the place of the TCP connection. */
+export const peers = Effect.map(
+  Effect.all([Queue.unbounded<string>(), Queue.unbounded<string>()]),
+  ([toServer, toClient]) => ({
+    server: peer("server", toClient, toServer),
+    client: peer("client", toServer, toClient)
+  })
+)
 
 /** Runs a program to its end, and gives what it printed. */
 export const printedBy = Effect.fnUntraced(function*<E>(

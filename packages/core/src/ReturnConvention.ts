@@ -7,6 +7,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import * as Semaphore from "effect/Semaphore"
 import { koffi } from "./internal/koffi.ts"
 import * as Pointer from "./Pointer.ts"
 
@@ -90,10 +91,13 @@ export const matchNegativeErrno = <A, E, A2, E2>(
     return result < 0 ? onFailure(-result, koffi().errno()) : onSuccess(result)
   })
 
+// libuv has four threads for all that a process does, and koffi refuses more than 256 calls at a time.
+const threads = Semaphore.makeUnsafe(3)
+
 /**
- * A call that takes long, on a thread of libuv's pool: what it returned, and errno as that thread left it, where a value of
- * an earlier call may stand when this one does not set it. It cannot be interrupted: what C was lent must stay until it has
- * returned. `start` is the `async` of a function, with the arguments.
+ * A call that takes long, on a thread of libuv's pool, of which one is always left to others: what it returned, and errno as that thread left it, where a value of
+ * an earlier call may stand when this one does not set it. Only the wait for a thread can be interrupted: what C was lent
+ * must stay until it has returned. `start` is the `async` of a function, with the arguments.
  *
  * @category conventions
  * @since 0.1.0
@@ -101,8 +105,8 @@ export const matchNegativeErrno = <A, E, A2, E2>(
 export const onWorker = <R>(
   start: (done: (error: unknown, result: R) => void) => void
 ): Effect.Effect<{ readonly result: R; readonly errno: number }> =>
-  Effect.uninterruptible(Effect.callback((resume) => {
+  threads.withPermit(Effect.uninterruptible(Effect.callback((resume) => {
     start((error, result) => {
       resume(error ? Effect.die(error) : Effect.succeed({ result, errno: koffi().errno() }))
     })
-  }))
+  })))

@@ -7,8 +7,8 @@ import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 
 /**
- * How long the release of a connection waits until the other side has answered that it knows. It is time of the system's
- * clock, whatever `Clock` the program has. One second unless the fiber says otherwise; a side that has learned of the end
+ * How long the release of a connection waits until the other side has answered that it knows. It is time of
+ * `WaitStrategy.DeviceTimer`, the system's, whatever `Clock` the program has. One second unless the fiber says otherwise; a side that has learned of the end
  * already waits for nothing.
  *
  * ```ts

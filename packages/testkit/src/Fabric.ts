@@ -444,8 +444,8 @@ const seamsOf = (
   )
 }
 
-// The pointers among arguments and results: as they are, or one level down (`{ pd, td }`, `{ list, devices }`).
+// The pointers among arguments and results: as they are, or one level down (`{ pd, td }`, `{ list, devices }`). Memory has none.
 const pointersIn = (values: ReadonlyArray<unknown>): ReadonlyArray<bigint> =>
-  values.flatMap((value) => typeof value === "object" && value !== null ? Object.values(value) : [value]).filter((
-    value
-  ) => typeof value === "bigint")
+  values.flatMap((value) =>
+    typeof value !== "object" || value === null ? [value] : ArrayBuffer.isView(value) ? [] : Object.values(value)
+  ).filter((value) => typeof value === "bigint")

@@ -46,6 +46,13 @@ describe("Explorer", () => {
       assert.deepStrictEqual(yield* Explorer.explore(connectSendClose, { ...options, runs: 50 }), once)
     }))
 
+  it.effect("a hundred orders of the fibers of one program give one result", () =>
+    Effect.gen(function*() {
+      for (let seed = 1; seed <= 100; seed++) {
+        assert.isUndefined(yield* Explorer.replay(connectSendClose, options, { faults: [], seed }))
+      }
+    }), 60_000)
+
   it.effect("tells of what it found with a plan that shows it again, printed and read", () =>
     Effect.gen(function*() {
       const swallowing = Effect.ignore(side)

@@ -5,13 +5,14 @@
 import { Resource } from "@effect-rdma/core"
 import { CmId, EventChannel } from "@effect-rdma/rdmacm"
 import { Fabric } from "@effect-rdma/testkit"
-import { DeviceContext } from "@effect-rdma/verbs"
+import { CompletionQueue, DeviceContext, QueuePair } from "@effect-rdma/verbs"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Scope } from "effect"
+import { Array, Effect, Exit, Fiber, Option, Scope } from "effect"
 import * as NetAddress from "effect/net/NetAddress"
+import { sides } from "./seeded/world.ts"
 
 /** So many operations before the ones that are tested. */
-const steps = (count: number) => Effect.forEach(Array.from({ length: count }), () => Effect.void, { discard: true })
+const steps = (count: number) => Effect.forEach(Array.replicate(undefined, count), () => Effect.void, { discard: true })
 
 describe("a yield anywhere", () => {
   it.live("between the check of a handle and the call on it", () =>
@@ -43,6 +44,30 @@ describe("a yield anywhere", () => {
           yield* Effect.forkChild(Effect.andThen(steps(lead), EventChannel.next(channel)))
           yield* Effect.yieldNow
           yield* Scope.close(scope, Exit.void)
+        }))
+      }
+    }).pipe(Effect.provide(Fabric.layer)), 30_000)
+
+  it.live("between the look for a place in a queue and the wait for one", () =>
+    Effect.gen(function*() {
+      for (let lead = 2000; lead < 2060; lead++) {
+        yield* Effect.scoped(Effect.gen(function*() {
+          const { a, b } = yield* sides()
+          const { sgList } = a
+          const room = a.pair.cap.maxSendWr
+          yield* QueuePair.postRecv(b.pair, Array.replicate({ sgList: b.sgList }, room))
+          // All of them have been carried out, and nobody has polled.
+          const send = { opcode: "send", flags: ["signaled"], sgList } as const
+          yield* QueuePair.postSend(a.pair, Array.replicate(send, room))
+          const sending = yield* Effect.forkChild(Effect.andThen(steps(lead), QueuePair.send(a.pair, { sgList })))
+          yield* Effect.yieldNow
+          yield* CompletionQueue.poll(a.queue)
+          yield* CompletionQueue.poll(b.queue)
+          yield* QueuePair.postRecv(b.pair, [{ sgList: b.sgList }])
+          assert.isTrue(
+            Option.isSome(yield* Effect.timeoutOption(Fiber.join(sending), "5 seconds")),
+            `after ${lead} steps`
+          )
         }))
       }
     }).pipe(Effect.provide(Fabric.layer)), 30_000)

@@ -252,7 +252,8 @@ const noSuchDevice = (name: string, devices: ReadonlyArray<DeviceList.Device>) =
     "ibv_open_device",
     "ENODEV",
     devices.length === 0
-      ? "The host has no RDMA device"
+      ? "The host has no RDMA device that libibverbs has a provider for: see what `rdma link` lists, and whether the " +
+        "providers are installed (ibverbs-providers)"
       : `The host has ${devices.map((device) => device.name).join(", ")}`,
     { name }
   )

@@ -37,6 +37,15 @@ describe("locked memory", () => {
     assert.notInclude(LockedMemory.describe(1n, 2n, undefined), "pinned already")
   })
 
+  it("is told of for a queue too, where it is limited", () => {
+    for (const part of ["the device has no more", "RLIMIT_MEMLOCK", "65536 bytes", "4096 are pinned", "ulimit -l"]) {
+      assert.include(LockedMemory.describeQueue(65_536n, 4096n), part)
+    }
+    assert.isUndefined(LockedMemory.describeQueue("unlimited", 4096n))
+    assert.isUndefined(LockedMemory.describeQueue(undefined, undefined))
+    assert.isUndefined(LockedMemory.queueHint("EINVAL"))
+  })
+
   it("speaks only where the limit can be the cause", () => {
     assert.isString(LockedMemory.hint("ENOMEM", 1n))
     assert.isString(LockedMemory.hint("EPERM", 1n))

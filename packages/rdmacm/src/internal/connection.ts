@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as QueuePair from "@effect-rdma/verbs/QueuePair"
+import * as WaitStrategy from "@effect-rdma/verbs/WaitStrategy"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -99,10 +100,10 @@ const shutDown = (id: CmId.CmId, messages: Messages.Messages<"rc">): Effect.Effe
 
 // Not on the program's clock: what a test's clock never lets happen would keep the scope from closing.
 const sleep = (duration: Duration.Input): Effect.Effect<void> =>
-  Effect.callback((resume) => {
-    const millis = Duration.toMillis(Option.getOrElse(Duration.fromInput(duration), () => Duration.zero))
-    if (millis <= 0) return resume(Effect.void)
-    // A timer beyond its range ends at once.
-    const timer = setTimeout(() => resume(Effect.void), Math.min(millis, 2 ** 31 - 1))
-    return Effect.sync(() => clearTimeout(timer))
-  })
+  Effect.flatMap(WaitStrategy.DeviceTimer, (after) =>
+    Effect.callback((resume) => {
+      const millis = Duration.toMillis(Option.getOrElse(Duration.fromInput(duration), () => Duration.zero))
+      if (millis <= 0) return resume(Effect.void)
+      // A timer beyond its range ends at once.
+      return Effect.sync(after(Math.min(millis, 2 ** 31 - 1), () => resume(Effect.void)))
+    }))

@@ -24,7 +24,7 @@ export interface RdmaCmLane<Others = never> extends Lane.Lane<RdmaCm.RdmaCm | Ve
   /** IPv4 address on that network that nobody answers for. */
   readonly silentAddress: string
   /** The release of rdma-core that the library is of; 44 unless it says otherwise. */
-  readonly rdmaCore?: number
+  readonly rdmaCore?: number | undefined
   /** How many connections it bears at once. */
   readonly manyConnections: number
 }

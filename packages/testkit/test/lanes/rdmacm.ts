@@ -4,6 +4,7 @@ import * as FabricLanes from "@effect-rdma/testkit/conformance/FabricLanes"
 import type * as RdmaCmLane from "@effect-rdma/testkit/conformance/RdmaCmLane"
 import { Verbs } from "@effect-rdma/verbs"
 import { Context, Effect, Layer } from "effect"
+import { softRoce } from "./differences.ts"
 import { addNeighbour, kernelHolds } from "./softRoce.ts"
 
 /** The InfiniBand adapters of the same hosts, by their addresses of IPoIB. */
@@ -33,6 +34,6 @@ export const rdmaCmOnSoftRoce: RdmaCmLane.RdmaCmLane = {
   name: "softroce",
   layer: Layer.tap(Layer.merge(Verbs.Verbs.layer, librdmacm), () => addNeighbour),
   snapshot: kernelHolds,
-  rdmaCore: 44,
-  manyConnections: 50
+  rdmaCore: softRoce.rdmaCore.there,
+  manyConnections: softRoce.manyConnections.there
 }

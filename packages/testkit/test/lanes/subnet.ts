@@ -6,6 +6,7 @@ import { SubnetTopology } from "@effect-rdma/umad"
 import { Effect, Layer } from "effect"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
+import { ibsim } from "./differences.ts"
 import { umadOnIbsim } from "./umad.ts"
 
 const text = readFileSync(join(import.meta.dirname, "../../lanes/two-hosts.net"), "utf8")
@@ -16,11 +17,14 @@ const subnet = {
   silent: 77
 } as const
 
+/** The first host of the subnet. */
+export const subnetFabric = Layer.orDie(Layer.unwrap(Effect.map(Topology.fromText(text), Fabric.layerFrom)))
+
 export const subnetOnFabric: SubnetLane<Fabric.Fabric> = {
   ...FabricLanes.umad,
   ...subnet,
-  layer: Layer.orDie(Layer.unwrap(Effect.map(Topology.fromText(text), Fabric.layerFrom))),
-  hasRmpp: true
+  layer: subnetFabric,
+  hasRmpp: ibsim.hasRmpp.fabric
 }
 
-export const subnetOnIbsim: SubnetLane = { ...subnet, ...umadOnIbsim, hasRmpp: false }
+export const subnetOnIbsim: SubnetLane = { ...subnet, ...umadOnIbsim, hasRmpp: ibsim.hasRmpp.there }

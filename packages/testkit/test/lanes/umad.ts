@@ -4,6 +4,7 @@ import * as FabricLanes from "@effect-rdma/testkit/conformance/FabricLanes"
 import type { UmadLane } from "@effect-rdma/testkit/conformance/UmadLane"
 import { Umad } from "@effect-rdma/umad"
 import { Context, Effect, Layer } from "effect"
+import { ibsim } from "./differences.ts"
 import { kernelHolds, openFiles } from "./softRoce.ts"
 
 const rxe = {
@@ -50,8 +51,8 @@ export const umadOnIbsim: UmadLane = {
   port: 1,
   adapters: 1,
   ports: 1,
-  linkLayer: "IB",
-  hasKernel: false,
+  linkLayer: ibsim.linkLayer.there,
+  hasKernel: ibsim.hasKernel.there,
   // opensm gives them in the order in which it finds the nodes: the switch that it runs on, this host, the other switch.
   peers: { answering: 3, silent: 77 }
 }

@@ -66,7 +66,8 @@ export const sides = Effect.fnUntraced(function*(options: SideOptions & { readon
   const a = yield* side(options)
   const b = yield* Effect.provide(side(options), Fabric.host("host-b"))
   const { rnrRetry = 7 } = options
-  yield* QueuePair.connect(a.pair, a.local, b.local, { rnrRetry, retryCnt: 2 })
-  yield* QueuePair.connect(b.pair, b.local, a.local, { rnrRetry, retryCnt: 2 })
+  const path = { rnrRetry, retryCnt: 2, qpAccessFlags: ["remoteRead", "remoteWrite", "remoteAtomic"] } as const
+  yield* QueuePair.connect(a.pair, a.local, b.local, path)
+  yield* QueuePair.connect(b.pair, b.local, a.local, path)
   return { a, b }
 })

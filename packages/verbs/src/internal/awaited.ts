@@ -183,6 +183,8 @@ const untilPromised = (
       waiter.wake()
     }
     queue.waiting.add(told)
+    // Since there was no place other fibers may have run, and have told nobody of those that came free.
+    RequestQueue.tellWaiting(queue)
     completionQueue.completions.needing.add(failed)
     return Completions.drive(completionQueue).pipe(
       // Each goes on in a turn of its own: a long line of them must not be on one stack.

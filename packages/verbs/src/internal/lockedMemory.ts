@@ -9,6 +9,19 @@ import { readFileSync } from "node:fs"
 export const hint = (reason: string, requested: bigint): string | undefined =>
   reason === "ENOMEM" || reason === "EPERM" ? describe(requested, limitHere(), pinnedHere()) : undefined
 
+/** The hint for `ENOMEM` of a queue, whose memory is pinned too; `undefined` for another errno, or where nothing limits that. */
+export const queueHint = (reason: string): string | undefined =>
+  reason === "ENOMEM" ? describeQueue(limitHere(), pinnedHere()) : undefined
+
+/** The text of {@link queueHint} for a limit and an amount in bytes that are known, or not. */
+export const describeQueue = (
+  limit: bigint | "unlimited" | undefined,
+  pinned: bigint | undefined
+): string | undefined =>
+  typeof limit === "bigint"
+    ? `Unless the device has no more of them, memory for it could not be pinned. ${limitText(limit, pinned)}`
+    : undefined
+
 /** The text of {@link hint} for a limit and an amount in bytes that are known, or not. */
 export const describe = (
   requested: bigint,
@@ -20,8 +33,12 @@ export const describe = (
   if (limit === "unlimited") {
     return `${asked} although locked memory is not limited: the host or the device has no more to give`
   }
+  return `${asked}. ${limitText(limit, pinned)}`
+}
+
+const limitText = (limit: bigint, pinned: bigint | undefined): string => {
   const already = pinned === undefined ? "" : `, of which ${pinned} are pinned already`
-  return `${asked}. RLIMIT_MEMLOCK of this process is ${limit} bytes${already}. Raise it where the process starts: ` +
+  return `RLIMIT_MEMLOCK of this process is ${limit} bytes${already}. Raise it where the process starts: ` +
     `ulimit -l unlimited, LimitMEMLOCK=infinity for a systemd unit, --ulimit memlock=-1 for a container, or memlock in ` +
     `/etc/security/limits.conf; or grant CAP_IPC_LOCK`
 }

@@ -120,6 +120,33 @@ export const suite = <Others = never>(lane: RdmaCmLane.RdmaCmLane<Others>): void
       assert.strictEqual(timesCalled(yield* calls, "rdma_disconnect"), 0)
     }))
 
+  it("the other side is told the options of a vendor that one proposes, and zeroes where there are none", () =>
+    Effect.gen(function*() {
+      const { address, listener } = yield* listening(yield* EventChannel.make())
+      const none = { vendorId: 0, options: 0, compMask: 0 }
+      const proposal = { vendorId: 0x15b3, options: 5, compMask: 0 }
+      const toldBy = (propose: (id: CmId.CmId) => Effect.Effect<void, unknown>) =>
+        Effect.scoped(Effect.gen(function*() {
+          const id = yield* routed(yield* EventChannel.make(), address)
+          yield* propose(id)
+          const asked = Effect.flatMap(
+            CmId.nextRequest(listener),
+            ({ id }) => Effect.tap(CmId.getRemoteEce(id), () => CmId.reject(id))
+          )
+          const [told] = yield* Effect.all([asked, Effect.flip(CmId.connect(id, { qpNum: 1 }))], {
+            concurrency: "unbounded"
+          })
+          return told
+        }))
+      assert.deepStrictEqual(yield* toldBy((id) => CmId.setLocalEce(id, proposal)), proposal)
+      assert.deepStrictEqual(yield* toldBy(() => Effect.void), none)
+      assertReason(
+        yield* Effect.flip(CmId.setLocalEce(yield* boundId, none)),
+        "rdma_set_local_ece",
+        "EINVAL"
+      )
+    }))
+
   it("a rejection because of options of the vendor tells that reason", () =>
     Effect.gen(function*() {
       const { address, listener } = yield* listening(yield* EventChannel.make())

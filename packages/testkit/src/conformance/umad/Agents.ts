@@ -35,6 +35,7 @@ import type * as UmadLane from "../UmadLane.ts"
 export const suite = <Others = never>(lane: UmadLane.UmadLane<Others>): void => {
   const it = Lane.test<Umad.Umad | Others>(lane)
   const inKernel = testWhere<Umad.Umad | Others>(lane)(lane.hasKernel, "a simulator takes every agent")
+  const onSimulator = testWhere<Umad.Umad | Others>(lane)(!lane.hasKernel, "a kernel counts the agents of a class")
   const onEthernet = testWhere<Umad.Umad | Others>(lane)(lane.linkLayer === "Ethernet", "the port is InfiniBand")
   const onInfiniBand = testWhere<Umad.Umad | Others>(lane)(lane.linkLayer !== "Ethernet", "the port is Ethernet")
 
@@ -101,6 +102,16 @@ export const suite = <Others = never>(lane: UmadLane.UmadLane<Others>): void => 
       yield* Effect.scoped(UmadAgent.register2(port, { ...application, methods: [1, 65, 127] }))
       assert.deepStrictEqual(namesOf(yield* calls).slice(-2), ["umad_register2", "umad_unregister"])
     }))
+
+  onSimulator(
+    "a method that another agent of the port has is given to a second one all the same",
+    () =>
+      Effect.gen(function*() {
+        const port = yield* openPort()
+        yield* UmadAgent.register(port, { ...application, methods: [2] })
+        yield* UmadAgent.register(port, { ...application, methods: [2] })
+      })
+  )
 
   inKernel("an agent of a class with RMPP can do it itself", () =>
     Effect.gen(function*() {

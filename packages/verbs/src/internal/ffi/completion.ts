@@ -16,7 +16,7 @@ import type { VerbsError } from "../../VerbsError.ts"
 import * as CompletionLayout from "../CompletionLayout.ts"
 import * as ContextOps from "../contextOps.ts"
 import * as DeviceLayout from "../DeviceLayout.ts"
-import { errorOf, unsupported } from "./error.ts"
+import { errorOf, queueErrorOf, unsupported } from "./error.ts"
 import * as Poll from "./poll.ts"
 
 export const make = (
@@ -60,7 +60,7 @@ export const make = (
       Effect.map(
         ReturnConvention.pointerOrErrno<"ibv_cq", VerbsError>(
           () => createCq(context, cqe, BigInt(cqContext), channel ?? null, compVector),
-          (errno) => errorOf("ibv_create_cq", errno, { cqe, compVector })
+          (errno) => queueErrorOf("ibv_create_cq", errno, { cqe, compVector })
         ),
         madeOf
       ),
@@ -73,7 +73,7 @@ export const make = (
         return Effect.map(
           ReturnConvention.pointerOrErrno<"ibv_cq", VerbsError>(
             () => Library.fromAddress(op, ["pointer", "buffer"], "pointer")(context, native),
-            (errno) => errorOf("ibv_create_cq_ex", errno, { cqe, compVector, wcFlags: wcFlags.join(" ") })
+            (errno) => queueErrorOf("ibv_create_cq_ex", errno, { cqe, compVector, wcFlags: wcFlags.join(" ") })
           ),
           madeOf
         )

@@ -16,7 +16,7 @@ import * as ContextOps from "../contextOps.ts"
 import * as DeviceLayout from "../DeviceLayout.ts"
 import * as Codec from "../queueCodec.ts"
 import * as QueueLayout from "../QueueLayout.ts"
-import { errorOf, unsupported } from "./error.ts"
+import { errorOf, queueErrorOf, unsupported } from "./error.ts"
 import * as SendBatch from "./sendBatch.ts"
 
 export const make = (library: Library.Library, forget: (destroyed: bigint) => void): Queue.Operations => {
@@ -56,7 +56,7 @@ export const make = (library: Library.Library, forget: (destroyed: bigint) => vo
         return Effect.map(
           ReturnConvention.pointerOrErrno<"ibv_srq", VerbsError>(
             () => createSrq(pd, view),
-            (errno) => errorOf("ibv_create_srq", errno, { maxWr, maxSge })
+            (errno) => queueErrorOf("ibv_create_srq", errno, { maxWr, maxSge })
           ),
           (srq) => ({ srq, ...roomOf(QueueLayout.SrqInitAttr.get("attr", view)) })
         )
@@ -69,7 +69,7 @@ export const make = (library: Library.Library, forget: (destroyed: bigint) => vo
         const made = srqType === "basic"
           ? ReturnConvention.pointerOrErrno<"ibv_srq", VerbsError>(
             () => createSrq(pd, view),
-            (errno) => errorOf("ibv_create_srq_ex", errno, { srqType, maxWr, maxSge })
+            (errno) => queueErrorOf("ibv_create_srq_ex", errno, { srqType, maxWr, maxSge })
           )
           : create<"ibv_srq">("ibv_create_srq_ex", context, "createSrqEx", () => view, { srqType, maxWr, maxSge })
         return Effect.map(made, (srq) => ({ srq, ...roomOf(QueueLayout.SrqInitAttrEx.get("attr", view)) }))
@@ -211,7 +211,7 @@ const contextOf = (object: bigint): bigint => NativeMemory.view(object, 8).getBi
 const roomOf = ({ maxSge, maxWr }: { readonly maxSge: number; readonly maxWr: number }) => ({ maxSge, maxWr })
 
 const queuePairErrorOf = (call: string, errno: number, { cap, qpType }: Queue.QueuePairInit): VerbsError =>
-  errorOf(
+  queueErrorOf(
     call,
     errno,
     { qpType, maxSendWr: cap.maxSendWr, maxRecvWr: cap.maxRecvWr },
