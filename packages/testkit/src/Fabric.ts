@@ -11,31 +11,28 @@
  */
 import * as CreationSite from "@effect-rdma/core/CreationSite"
 import type * as Pointer from "@effect-rdma/core/Pointer"
-import { RdmaCm } from "@effect-rdma/rdmacm/RdmaCm"
+import type * as CmEvent from "@effect-rdma/rdmacm/CmEvent"
+import type { RdmaCm } from "@effect-rdma/rdmacm/RdmaCm"
 import type * as MadAddress from "@effect-rdma/umad/MadAddress"
-import * as SubnetTopology from "@effect-rdma/umad/SubnetTopology"
-import { Umad } from "@effect-rdma/umad/Umad"
+import type * as SubnetTopology from "@effect-rdma/umad/SubnetTopology"
+import type { Umad } from "@effect-rdma/umad/Umad"
 import type * as AsyncEvent from "@effect-rdma/verbs/AsyncEvent"
-import { Verbs } from "@effect-rdma/verbs/Verbs"
+import type { Verbs } from "@effect-rdma/verbs/Verbs"
+import type * as WorkCompletion from "@effect-rdma/verbs/WorkCompletion"
 import * as Context from "effect/Context"
-import * as Duration from "effect/Duration"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
-import * as FiberSet from "effect/FiberSet"
 import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import { FabricMisuse } from "./FabricMisuse.ts"
-import * as Calls from "./internal/calls.ts"
+import * as CallLog from "./internal/callLog.ts"
+import type * as Calls from "./internal/calls.ts"
 import type * as Heap from "./internal/heap.ts"
 import * as Host from "./internal/host.ts"
-import * as MakeRdmaCm from "./internal/rdmacm.ts"
-import * as MakeUmad from "./internal/umad.ts"
+import * as Links from "./internal/links.ts"
+import * as Timeline from "./internal/timeline.ts"
 import * as Answer from "./internal/umad/answer.ts"
-import type { Numbers } from "./internal/umad/openPorts.ts"
 import * as Subnet from "./internal/umad/subnet.ts"
-import * as MakeVerbs from "./internal/verbs.ts"
 import * as WorkList from "./internal/workList.ts"
 import * as Topology from "./Topology.ts"
 
@@ -109,15 +106,72 @@ export interface SentMad {
 }
 
 /**
- * What happens to the MADs that go over a cable.
+ * What goes over a link, and a copy of it: a `message` of a queue pair, or the `answer` to one (the bytes of a read, else
+ * none); a MAD; or a message of the connection manager, which is not encoded here and has none. `count` is of all that went
+ * over the link so far, this one included, in both directions.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Packet {
+  readonly count: number
+  readonly kind: "message" | "answer" | "mad" | "connection"
+  readonly bytes: Uint8Array
+}
+
+/**
+ * What a link does to all that goes over it, in each direction:
+ *
+ * - `latency`: it takes so long;
+ * - `bandwidth`, in Gb/s: each byte keeps it busy, and what comes meanwhile has to wait. Headers are not counted, a message
+ *   of the connection manager is 256 bytes, and MADs have a lane of their own: they wait for nobody;
+ * - `loss`: so large a part of it is lost, from 0 to 1, by chance; the same `seed` loses the same ones;
+ * - `drops`: those are lost of which it says so.
+ *
+ * A message goes over each of the links on its way as a whole. Without `drops` it is plain data.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Disturbance {
   readonly latency?: Duration.Input
-  readonly drops?: (packet: { readonly count: number; readonly mad: Uint8Array }) => boolean
+  readonly bandwidth?: number
+  readonly loss?: number
+  readonly seed?: number
+  readonly drops?: (packet: Packet) => boolean
 }
+
+/**
+ * Something that comes to a queue or a channel of a program: a completion, an asynchronous event, or an event of the
+ * connection manager. `device` is the one that it is of, if any.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Arrival =
+  & { readonly host: string; readonly device: string | undefined }
+  & (
+    | { readonly arrival: "completion"; readonly completion: WorkCompletion.WorkCompletion }
+    | { readonly arrival: "asyncEvent"; readonly event: AsyncEvent.AsyncEvent }
+    | { readonly arrival: "cmEvent"; readonly event: CmEvent.CmEvent["event"] }
+  )
+
+/**
+ * What becomes of an arrival instead:
+ *
+ * - `dropped`: what it tells of has happened, and nobody hears of it;
+ * - `duplicated`: it comes twice;
+ * - `delayed`: it comes so much later, on Effect's Clock, and others overtake it;
+ * - `reordered`: it comes behind the next `behind` arrivals of the same queue or channel, one unless told. Of completions
+ *   those of other queue pairs only can be meant: then what is of its own queue pair waits with it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Fate =
+  | { readonly _tag: "dropped" | "duplicated" }
+  | { readonly _tag: "delayed"; readonly by: Duration.Input }
+  | { readonly _tag: "reordered"; readonly behind?: number; readonly among?: "all" | "queuePairs" }
 
 /**
  * A running fabric, from the outside: what tests ask and do.
@@ -144,12 +198,18 @@ export class Fabric extends Context.Service<Fabric, {
    */
   readonly unplug: (host: string, device: string) => Effect.Effect<void>
   /**
-   * Plugs the cable of a port in or pulls it out. Every context of the device gets the event of the port (`portActive` or
+   * Plugs the cable of a port in or pulls it out; with `for`, so long, and then the other way round. Every context of the device gets the event of the port (`portActive` or
    * `portErr`), its state is then what `ibv_query_port` tells, and nothing gets through a port that is down: peers retry
    * until they give up, queue pairs and the connection manager both. On InfiniBand both ends go down, and a port that has no
    * cable in the subnet stays without. Dies with `FabricMisuse` when there is no such port.
    */
-  readonly setLink: (host: string, device: string, portNum: number, link: "up" | "down") => Effect.Effect<void>
+  readonly setLink: (
+    host: string,
+    device: string,
+    portNum: number,
+    link: "up" | "down",
+    options?: { readonly for?: Duration.Input }
+  ) => Effect.Effect<void>
   /**
    * The InfiniBand subnet as it is now: with the LIDs that its manager gave, and the links that are up.
    */
@@ -161,9 +221,14 @@ export class Fabric extends Context.Service<Fabric, {
    */
   readonly setNode: (node: string, state: "alive" | "dead") => Effect.Effect<void>
   /**
-   * Disturbs the cable at a port: from now on each MAD takes so long to get over it, and those are lost of which `drops` says
-   * so. They count from 1, both directions together, answers too. What is left out is undisturbed. Dies with
-   * `FabricMisuse` when there is no such node, or no cable at the port.
+   * Disturbs the link at a port from now on; what is left out is undisturbed. An InfiniBand port is one of the node of that
+   * name, as in `setNode`, with a link to the port that it is cabled to. An Ethernet port is one of an adapter such as
+   * `host-a rxe0`, with a link to the network that all of them are on. What a host sends to itself goes over none, and
+   * rsockets take no time.
+   *
+   * What a reliable queue pair has lost is sent again after its `timeout`, or when its peer misses it; the connection manager
+   * and MADs have timeouts of their own; anything else is gone. Dies with `FabricMisuse` when there is no such port, or no
+   * cable at it.
    */
   readonly disturb: (node: string, portNum: number, disturbance: Disturbance) => Effect.Effect<void>
   /**
@@ -176,6 +241,11 @@ export class Fabric extends Context.Service<Fabric, {
    * the queue (`cqErr`). Dies with `FabricMisuse` when there is no such queue.
    */
   readonly complete: (host: string, queue: Pointer.Pointer<"ibv_cq">, completion: Completion) => Effect.Effect<void>
+  /**
+   * Lets a test have its say about everything that comes to a queue or a channel, as long as the scope lives. The first who
+   * says something is heard.
+   */
+  readonly onArrival: (react: (arrival: Arrival) => Fate | undefined) => Effect.Effect<void, never, Scope.Scope>
   /**
    * Lets a test have its say about every MAD that leaves a port, each time that it is sent: the bytes of a reply, `"lost"`, or
    * `undefined`, and then the fabric does with it what it does. The first who says something is heard.
@@ -256,43 +326,43 @@ export const make = Effect.fn("Fabric.make")(function*(
   const topology = yield* decode(input)
   const addresses = { next: firstAddress }
   const hosts = new Map(topology.hosts.map((host) => [host.name, Host.make(host, addresses)]))
-  const log: Array<LoggedCall> = []
-  const fork = yield* FiberSet.makeRuntime()
+  const log: CallLog.CallLog = []
+  const timeline = yield* Timeline.make
   let managed: Answer.Managed | undefined
   const fabric: Host.FabricState = {
+    ...timeline,
     hosts,
     hasSubnet: topology.subnet !== undefined,
     managed: () => managed ??= Answer.make(topology, fabric),
     work: WorkList.make(),
-    onMad: [],
-    after: (duration, run) => {
-      const fiber = fork(Effect.delay(Effect.sync(run), duration))
-      return () => fiber.interruptUnsafe()
-    }
+    isDisturbed: false,
+    onArrival: new Set(),
+    onMad: []
   }
   // Ports that are to be configured are so from the start.
   if (fabric.hasSubnet) fabric.managed()
+  for (const { node, portNum, ...disturbance } of topology.links) Links.disturb(fabric, node, portNum, disturbance)
   const numbers = { nextHighTid: 1 }
-  const seams = new Map(Array.from(hosts, ([name, host]) => [name, seamsOf(fabric, host, log, numbers)]))
+  const seams = new Map(Array.from(hosts, ([name, host]) => [name, CallLog.seamsOf(fabric, host, log, numbers)]))
 
   return Fabric.of({
     topology,
-    seams: (name) => Effect.sync(() => hostOf("Fabric.seams", seams, name)),
+    seams: (name) => Effect.sync(() => Host.hostOf("Fabric.seams", seams, name)),
     objects: Effect.sync(() =>
       Array.from(hosts.values())
         .flatMap((host) => host.heap.objects().flatMap(([pointer, value]) => objectOf(host.name, pointer, value)))
         .toSorted((self, that) => self.pointer < that.pointer ? -1 : 1)
     ),
-    calls: Effect.sync(() => log.slice(-logged).map(copyOf)),
+    calls: Effect.sync(() => CallLog.read(log)),
     raise: (name, deviceName, event) =>
       Effect.sync(() => {
-        const host = hostOf("Fabric.raise", hosts, name)
-        const device = deviceOf("Fabric.raise", host, deviceName)
+        const host = Host.hostOf("Fabric.raise", hosts, name)
+        const device = Host.deviceOf("Fabric.raise", host, deviceName)
         for (const react of host.onAsyncEvent) react(device, event)
       }),
     complete: (name, queue, completion) =>
       Effect.sync(() => {
-        for (const react of hostOf("Fabric.complete", hosts, name).onCompletion) react(queue, completion)
+        for (const react of Host.hostOf("Fabric.complete", hosts, name).onCompletion) react(queue, completion)
       }),
     onMad: (react) =>
       Effect.sync(() => {
@@ -306,44 +376,29 @@ export const make = Effect.fn("Fabric.make")(function*(
           })
         )
       }),
+    onArrival: (react) =>
+      Effect.asVoid(Effect.acquireRelease(
+        Effect.sync(() => {
+          // Of its own: the same function can be given twice.
+          const listener = { react }
+          fabric.onArrival.add(listener)
+          return listener
+        }),
+        (listener) => Effect.sync(() => fabric.onArrival.delete(listener))
+      )),
     subnet: Effect.sync(() => Subnet.describe(fabric.managed().subnet)),
-    setNode: (name, state) =>
+    setNode: (node, state) => Effect.sync(() => Links.setNode(fabric, node, state)),
+    disturb: (node, portNum, disturbance) => Effect.sync(() => Links.disturb(fabric, node, portNum, disturbance)),
+    setLink: (host, device, portNum, link, options) =>
       Effect.sync(() => {
-        const { subnet } = fabric.managed()
-        Subnet.setAlive(subnet, nodeOf("Fabric.setNode", subnet, name), state === "alive")
-      }),
-    disturb: (name, portNum, { drops = () => false, latency = 0 }) =>
-      Effect.sync(() => {
-        const call = "Fabric.disturb"
-        const cable = Subnet.portOf(nodeOf(call, fabric.managed().subnet, name), portNum)?.cable
-        if (cable === undefined) throw new FabricMisuse({ call, problem: `port ${portNum} of ${name} has no cable` })
-        cable.latency = Duration.toMillis(latency)
-        cable.drops = drops
-      }),
-    setLink: (name, deviceName, portNum, link) =>
-      Effect.sync(() => {
-        const call = "Fabric.setLink"
-        const host = hostOf(call, hosts, name)
-        const device = deviceOf(call, host, deviceName)
-        const ports = Array.from(device.description.ports)
-        const index = ports.findIndex((port) => port.number === portNum)
-        const before = ports[index]
-        if (before === undefined) {
-          throw new FabricMisuse({ call, problem: `${deviceName} of ${name} has no port ${portNum}` })
-        }
-        const cabled = before.linkLayer === "infiniband"
-          ? Subnet.portOfDevice(fabric.managed().subnet, device, portNum)
-          : undefined
-        if (cabled !== undefined) return Subnet.setLink(fabric.managed().subnet, cabled, link === "up")
-        const { event, port } = linkStates[link]
-        ports[index] = { ...before, ...port }
-        device.description = { ...device.description, ports }
-        for (const react of host.onAsyncEvent) react(device, { _tag: "Port", event, portNum })
+        Links.set(fabric, host, device, portNum, link)
+        if (options?.for === undefined) return
+        fabric.after(options.for, () => Links.set(fabric, host, device, portNum, link === "up" ? "down" : "up"))
       }),
     unplug: (name, deviceName) =>
       Effect.sync(() => {
-        const host = hostOf("Fabric.unplug", hosts, name)
-        const device = deviceOf("Fabric.unplug", host, deviceName)
+        const host = Host.hostOf("Fabric.unplug", hosts, name)
+        const device = Host.deviceOf("Fabric.unplug", host, deviceName)
         device.plugged = false
         host.devices = host.devices.filter((other) => other !== device)
         for (const react of host.onUnplug) react(device)
@@ -360,92 +415,5 @@ const decode = Schema.decodeEffect(Topology.Topology)
 // Looks like the heap of a process, and is far above any small number that is taken for a pointer by mistake.
 const firstAddress = 0x7f10_0000_0000n
 
-const logged = 10_000
-
-const linkStates = {
-  up: { event: "portActive", port: { state: "active", physState: "linkUp" } },
-  down: { event: "portErr", port: { state: "down", physState: "polling" } }
-} as const
-
-interface LoggedCall extends NativeCall {
-  returned: bigint | undefined
-  errno: number | undefined
-}
-
-const hostOf = <A>(call: string, of: ReadonlyMap<string, A>, name: string): A => {
-  const found = of.get(name)
-  if (found === undefined) throw new FabricMisuse({ call, problem: `there is no host ${name}` })
-  return found
-}
-
-const deviceOf = (call: string, host: Host.HostState, name: string): Host.DeviceState => {
-  const device = host.devices.find((device) => device.name === name)
-  if (device === undefined) throw new FabricMisuse({ call, problem: `${host.name} has no device ${name}` })
-  return device
-}
-
-const nodeOf = (call: string, { nodes }: Subnet.SubnetState, name: string): Subnet.NodeState => {
-  const node = nodes.find(({ description }) => SubnetTopology.nameOf(description) === name)
-  if (node === undefined) throw new FabricMisuse({ call, problem: `the subnet has no node ${name}` })
-  return node
-}
-
-const copyOf = (call: NativeCall): NativeCall => ({ ...call })
-
 const objectOf = (host: string, pointer: bigint, { context, device, kind }: Heap.Native): ReadonlyArray<NativeObject> =>
   kind === undefined || device?.plugged === false ? [] : [{ host, kind, pointer, device: device?.name, context }]
-
-const seamsOf = (
-  fabric: Host.FabricState,
-  host: Host.HostState,
-  log: Array<LoggedCall>,
-  numbers: Numbers
-): Context.Context<Seams> => {
-  const begin = (call: NativeCall["call"], args: ReadonlyArray<unknown>): LoggedCall => {
-    const entry: LoggedCall = {
-      host: host.name,
-      call,
-      pointers: pointersIn(args),
-      returned: undefined,
-      errno: undefined
-    }
-    log.push(entry)
-    if (log.length === 2 * logged) log.splice(0, logged)
-    return entry
-  }
-  const record = <A, E extends { readonly reason: { readonly errno: number } }>(
-    call: NativeCall["call"],
-    args: ReadonlyArray<unknown>,
-    run: Effect.Effect<A, E>
-  ): Effect.Effect<A, E> =>
-    Effect.suspend(() => {
-      const entry = begin(call, args)
-      return Effect.onExit(run, (exit) =>
-        Effect.sync(() => {
-          if (Exit.isSuccess(exit)) entry.returned = pointersIn([exit.value])[0]
-          else entry.errno = Option.getOrUndefined(Exit.findErrorOption(exit))?.reason.errno
-        }))
-    })
-  const recordSynchronous = <A extends { readonly error: { readonly reason: { readonly errno: number } } | undefined }>(
-    call: NativeCall["call"],
-    args: ReadonlyArray<unknown>,
-    run: () => A
-  ): A => {
-    const entry = begin(call, args.slice(0, 1))
-    const returned = run()
-    entry.errno = returned.error?.reason.errno
-    return returned
-  }
-  const recorder = { fallible: record, infallible: record, synchronous: recordSynchronous }
-  const verbs = MakeVerbs.make(fabric, host)
-  return Context.make(Verbs, Calls.interceptVerbs(verbs, recorder)).pipe(
-    Context.add(RdmaCm, Calls.interceptRdmaCm(MakeRdmaCm.make(fabric, host, verbs), recorder)),
-    Context.add(Umad, Calls.interceptUmad(MakeUmad.make(fabric, host, numbers), recorder))
-  )
-}
-
-// The pointers among arguments and results: as they are, or one level down (`{ pd, td }`, `{ list, devices }`). Memory has none.
-const pointersIn = (values: ReadonlyArray<unknown>): ReadonlyArray<bigint> =>
-  values.flatMap((value) =>
-    typeof value !== "object" || value === null ? [value] : ArrayBuffer.isView(value) ? [] : Object.values(value)
-  ).filter((value) => typeof value === "bigint")

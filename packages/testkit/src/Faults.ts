@@ -1,6 +1,7 @@
 /**
  * Failures on purpose, as data: any call of any C function fails with any errno, instead of the native call or after it. It
- * works on every implementation of the seams: the fabric, a real library, a mock. On a fabric, cables and devices fail too.
+ * works on every implementation of the seams: the fabric, a real library, a mock. On a fabric, cables and devices fail too,
+ * and completions and events are lost, late, or there twice.
  *
  * @since 0.1.0
  */
@@ -10,9 +11,13 @@ import { RdmaCmError } from "@effect-rdma/rdmacm/RdmaCmError"
 import { UmadError } from "@effect-rdma/umad/UmadError"
 import { VerbsError } from "@effect-rdma/verbs/VerbsError"
 import * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Random from "effect/Random"
+import * as Option from "effect/Option"
+import * as Scope from "effect/Scope"
+import * as Fabric from "./Fabric.ts"
+import * as Arming from "./internal/arming.ts"
 import * as Calls from "./internal/calls.ts"
 import * as Seams from "./internal/seams.ts"
 
@@ -80,6 +85,7 @@ export interface Where {
  * @since 0.1.0
  */
 export interface Failure extends Where {
+  readonly arrival?: never
   readonly errno: Errno.ErrnoName | Errno.ErrnoAlias | 0
   readonly when?: "instead" | "after"
 }
@@ -88,7 +94,10 @@ export interface Failure extends Where {
  * Something that happens to a fabric just before a call, which is then made:
  *
  * - `unplug`: the device is taken away;
- * - `link`: the cable of a port is pulled out, or plugged in again;
+ * - `link`: the cable of a port is pulled out, or plugged in again; with `for`, so long on Effect's Clock, and then the other
+ *   way round;
+ * - `disturb`: the link at a port is slow from then on, or loses a part of what goes over it, as by `Fabric.disturb`;
+ * - `node`: a switch or an adapter of the subnet loses its power, or gets it back;
  * - `fatal`: the device reports that it cannot go on;
  * - `die`: all cables of a host are pulled out, so that it answers nobody.
  *
@@ -96,6 +105,7 @@ export interface Failure extends Where {
  * @since 0.1.0
  */
 export interface Incident extends Where {
+  readonly arrival?: never
   readonly happens:
     | { readonly _tag: "unplug" | "fatal"; readonly host: string; readonly device: string }
     | {
@@ -104,17 +114,52 @@ export interface Incident extends Where {
       readonly device: string
       readonly portNum: number
       readonly link: "up" | "down"
+      readonly for?: Duration.Input
     }
+    | (
+      & { readonly _tag: "disturb"; readonly node: string; readonly portNum: number }
+      & Omit<Fabric.Disturbance, "drops">
+    )
+    | { readonly _tag: "node"; readonly node: string; readonly state: "alive" | "dead" }
     | { readonly _tag: "die"; readonly host: string }
 }
 
 /**
- * What is to come. Several can be given; of the failures that fit a call the first falls on it.
+ * On a fabric: a completion or an event that does not come as it should. It is of those that fit all that is given, and
+ * counts them as {@link Where} counts calls.
+ *
+ * A real device never completes a request twice, and never out of order within one send queue, or one receive queue that is
+ * not shared; it loses a completion only when the completion queue has no room, and it loses no event. It may well be late, and
+ * the completions of two queue pairs come in any order. A second event of a request to connect is not made: librdmacm would
+ * have to make a second id.
+ *
+ * ```ts
+ * import { Faults } from "@effect-rdma/testkit"
+ *
+ * const faults: ReadonlyArray<Faults.Fault> = [
+ *   { arrival: "completion", host: "host-a", nth: 2, is: { _tag: "delayed", by: "5 millis" } },
+ *   { arrival: "completion", probability: 0.1, seed: 7, is: { _tag: "reordered", among: "queuePairs" } },
+ *   { arrival: "cmEvent", where: (arrival) => arrival.arrival === "cmEvent" && arrival.event === "disconnected", is: { _tag: "dropped" } }
+ * ]
+ * ```
  *
  * @category models
  * @since 0.1.0
  */
-export type Fault = Failure | Incident
+export interface Misdelivery extends Omit<Where, "call" | "where"> {
+  readonly arrival: Fabric.Arrival["arrival"]
+  readonly where?: (arrival: Fabric.Arrival) => boolean
+  readonly is: Fabric.Fate
+}
+
+/**
+ * What is to come. Several can be given; of the failures that fit a call the first falls on it, and of what can become of an
+ * arrival the first does.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Fault = Failure | Incident | Misdelivery
 
 /**
  * A call as it was made, with the arguments of the seam's member; `failedWith` is the errno of the fault that fell on
@@ -143,6 +188,8 @@ export class Injection extends Context.Service<Injection, {
   readonly calls: Effect.Effect<ReadonlyArray<ObservedCall>>
   /** How many calls that can fail were made so far: the range of `nth` without a `call`. */
   readonly fallible: Effect.Effect<number>
+  /** What becomes of an arrival, if anything; absent where no fault is of one. */
+  readonly fateOf: ((arrival: Fabric.Arrival) => Fabric.Fate | undefined) | undefined
   /** Wraps the seams in a context, whichever are there, and those of every host of a fabric in it. */
   readonly wrap: <Services>(context: Context.Context<Services>) => Context.Context<Services>
 }>()("@effect-rdma/testkit/Injection") {}
@@ -170,14 +217,15 @@ export class Injection extends Context.Service<Injection, {
  * @since 0.1.0
  */
 export const start = Effect.fnUntraced(function*(faults: ReadonlyArray<Fault>): Effect.fn.Return<Injection["Service"]> {
-  const armed = yield* Effect.forEach(faults, arm)
+  const onCalls = yield* Effect.forEach(faults.filter((fault) => fault.arrival === undefined), Arming.onCalls)
+  const onArrivals = yield* Effect.forEach(faults.filter((fault) => fault.arrival !== undefined), Arming.onArrivals)
   const calls: Array<ObservedCall> = []
 
   /** Notes a call, lets happen what is to happen before it, and tells how it is to fail. */
   const observe = (call: FallibleCall, args: ReadonlyArray<unknown>, place: Seams.Place) => {
     const observed = { call, args, canFail: true, host: place.host }
-    const due = armed.filter(({ isDue }) => isDue(observed, place)).map(({ fault }) => fault)
-    for (const fault of due) if ("happens" in fault) Effect.runSync(happen(fault, place))
+    const due = onCalls.filter(({ isDue }) => isDue(observed, place)).map(({ fault }) => fault)
+    for (const fault of due) if ("happens" in fault) Effect.runSync(Arming.happen(fault, place))
     const failure = due.find((fault) => "errno" in fault)
     const failedWith = failure === undefined ? undefined : failure.errno === 0 ? 0 : Errno.numberOf(failure.errno)
     calls.push({ ...observed, failedWith })
@@ -213,6 +261,12 @@ export const start = Effect.fnUntraced(function*(faults: ReadonlyArray<Fault>): 
   return Injection.of({
     calls: Effect.sync(() => Array.from(calls)),
     fallible: Effect.sync(() => calls.filter(({ canFail }) => canFail).length),
+    fateOf: onArrivals.length === 0 ? undefined : (arrival) => {
+      let fate: Fabric.Fate | undefined
+      // Each of them counts.
+      for (const { fault, isDue } of onArrivals) if (isDue(arrival)) fate ??= fault.is
+      return fate
+    },
     wrap: Seams.intercept((place) => ({
       verbs: interceptor(place, (call, reason) => new VerbsError({ call, reason, input: {}, hint })),
       rdmaCm: interceptor(place, (call, reason) => new RdmaCmError({ call, reason, input: {}, hint })),
@@ -223,7 +277,8 @@ export const start = Effect.fnUntraced(function*(faults: ReadonlyArray<Fault>): 
 
 /**
  * Runs a program with an injection that was started before, so that its calls can be read afterwards. Only what the
- * program takes from its context is wrapped: a handle that was made outside keeps its own seam.
+ * program takes from its context is wrapped: a handle that was made outside keeps its own seam. Completions and events are
+ * those of the whole fabric as long as the program runs.
  *
  * @category combinators
  * @since 0.1.0
@@ -231,10 +286,17 @@ export const start = Effect.fnUntraced(function*(faults: ReadonlyArray<Fault>): 
 export const injectInto =
   (injection: Injection["Service"]) =>
   <A, E, R>(program: Effect.Effect<A, E, R>): Effect.Effect<A, E, Exclude<R, Injection>> =>
-    Effect.provideService(
-      Effect.updateContext(program, (context: Context.Context<R>) => injection.wrap(context)),
-      Injection,
-      injection
+    Effect.scopedWith((scope) =>
+      Effect.andThen(
+        Effect.flatMap(Effect.serviceOption(Fabric.Fabric), (fabric) =>
+          Scope.provide(listen(Option.getOrUndefined(fabric), injection), scope)),
+        Effect.provideService(
+          Effect.updateContext(program, (context: Context.Context<R>) =>
+            injection.wrap(context)),
+          Injection,
+          injection
+        )
+      )
     )
 
 /**
@@ -267,10 +329,11 @@ export const layer =
   (faults: ReadonlyArray<Fault>) =>
   <ROut, E, RIn>(self: Layer.Layer<ROut, E, RIn>): Layer.Layer<ROut | Injection, E, RIn> =>
     Layer.fresh(Layer.flatMap(self, (context) =>
-      Layer.effectContext(Effect.map(
-        start(faults),
-        (injection) => Context.add(injection.wrap(context), Injection, injection)
-      ))))
+      Layer.effectContext(Effect.gen(function*() {
+        const injection = yield* start(faults)
+        yield* listen(Context.getOrUndefined(context, Fabric.Fabric), injection)
+        return Context.add(injection.wrap(context), Injection, injection)
+      }))))
 
 // -----------------------------------------------------------------------------
 // internal
@@ -279,66 +342,13 @@ export const layer =
 const releases =
   /^(?:(?:ibv|rdma|umad)_(?:exp_)?(?:ack|close|dealloc|dereg|destroy|detach|done|free|leave|release|unimport|unregister)|(?:close|rclose|raccept|riounmap|repoll_ctl)$)/
 
-/** A fault that counts the calls which it fits. */
-interface Armed {
-  readonly fault: Fault
-  readonly isDue: (call: Omit<ObservedCall, "failedWith">, place: Seams.Place) => boolean
-}
-
-const arm = (fault: Fault): Effect.Effect<Armed> => {
-  const { call, device, host, nth, probability, seed = 0, where } = fault
-  if (nth !== undefined && (!Number.isInteger(nth) || nth < 1)) {
-    throw new RangeError(`a fault counts calls from 1, not ${nth}`)
-  }
-  if (call !== undefined && !Calls.isFallible(call)) throw new RangeError(`${call} is not a call that can fail`)
-  if (probability !== undefined && !(probability >= 0 && probability <= 1)) {
-    throw new RangeError(`a probability is from 0 to 1, not ${probability}`)
-  }
-  return Effect.map(Random.withSeed(Effect.service(Random.Random), seed), (random) => {
-    let count = 0
-    return {
-      fault,
-      isDue: (observed, place) => {
-        if (call !== undefined && call !== observed.call) return false
-        if (host !== undefined && host !== observed.host) return false
-        if (device !== undefined && !isOn(device, observed, place)) return false
-        if (where !== undefined && !where(observed)) return false
-        count++
-        if (nth !== undefined && nth !== count) return false
-        return probability === undefined || random.nextDoubleUnsafe() < probability
-      }
-    }
-  })
-}
-
-const isOn = (
-  device: string,
-  { args, host }: Omit<ObservedCall, "failedWith">,
-  { fabric }: Seams.Place
-): boolean =>
-  fabric !== undefined &&
-  Effect.runSync(fabric.objects).some((object) =>
-    object.host === host && object.device === device && args.includes(object.pointer)
-  )
-
-const happen = ({ happens }: Incident, { fabric }: Seams.Place): Effect.Effect<void> => {
-  if (fabric === undefined) throw new RangeError(`${happens._tag} can happen on a fabric only`)
-  switch (happens._tag) {
-    case "unplug":
-      return fabric.unplug(happens.host, happens.device)
-    case "fatal":
-      return fabric.raise(happens.host, happens.device, { _tag: "Device", event: "deviceFatal" })
-    case "link":
-      return fabric.setLink(happens.host, happens.device, happens.portNum, happens.link)
-    case "die": {
-      const devices = fabric.topology.hosts.find(({ name }) => name === happens.host)?.devices ?? []
-      return Effect.forEach(
-        devices,
-        ({ name, ports }) => Effect.forEach(ports, ({ number }) => fabric.setLink(happens.host, name, number, "down")),
-        { discard: true }
-      )
-    }
-  }
+const listen = (
+  fabric: Fabric.Fabric["Service"] | undefined,
+  { fateOf }: Injection["Service"]
+): Effect.Effect<void, never, Scope.Scope> => {
+  if (fateOf === undefined) return Effect.void
+  if (fabric === undefined) throw new RangeError("what arrives can be disturbed on a fabric only")
+  return fabric.onArrival(fateOf)
 }
 
 const hint = "A fault put this failure here"

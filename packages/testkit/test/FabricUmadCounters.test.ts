@@ -55,7 +55,7 @@ describe("the counters of a fabric", () => {
       assert.strictEqual((yield* read(7)).portXmitDiscards, 1)
       yield* passing(ask(agent, [1, 99], { attributeId: 0x11 }))
       assert.strictEqual((yield* read(1)).portRcvSwitchRelayErrors, 1)
-      yield* fabric.disturb("switch-one", 8, { drops: ({ mad }) => mad[3] === 0x81 })
+      yield* fabric.disturb("switch-one", 8, { drops: ({ bytes }) => bytes[3] === 0x81 })
       yield* passing(ask(agent, [1, 8], { attributeId: 0x11 }))
       assert.strictEqual((yield* read(8)).portRcvErrors, 1)
       yield* fabric.setLink("host-beta", "mlx5_0", 1, "down")

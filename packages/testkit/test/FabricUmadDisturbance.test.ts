@@ -67,8 +67,8 @@ describe("the subnet of a fabric, disturbed", () => {
       const agent = yield* directedAgent
       const seen: Array<number> = []
       yield* fabric.disturb("switch-one", 8, {
-        drops: ({ count, mad }) => {
-          seen.push(mad[3] ?? 0)
+        drops: ({ bytes, count }) => {
+          seen.push(bytes[3] ?? 0)
           return count <= 2
         }
       })
@@ -76,7 +76,7 @@ describe("the subnet of a fabric, disturbed", () => {
       // The second request is lost, the third one gets through, and so does its answer.
       assert.isDefined(yield* passing(ask(agent, [1, 8], nodeInfo, 1)))
       assert.deepStrictEqual(seen, [0x01, 0x01, 0x01, 0x81])
-      yield* fabric.disturb("switch-one", 8, { drops: ({ mad }) => (mad[3] ?? 0) === 0x81 })
+      yield* fabric.disturb("switch-one", 8, { drops: ({ bytes }) => (bytes[3] ?? 0) === 0x81 })
       assert.isUndefined(yield* passing(ask(agent, [1, 8], nodeInfo, 3)))
     })))
 

@@ -3,6 +3,8 @@ import { Fabric, Faults } from "@effect-rdma/testkit"
 import { AsyncEvents, DeviceContext, ProtectionDomain, QueuePair } from "@effect-rdma/verbs"
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Result } from "effect"
+import { TestClock } from "effect/testing"
+import { connected, request } from "./dataPath.ts"
 import { sides } from "./seeded/world.ts"
 
 const open = (device: string) => DeviceContext.openByName(device)
@@ -126,6 +128,41 @@ describe("what happens before a call", () => {
     Effect.gen(function*() {
       assert.match(yield* failing({ _tag: "die", host: "host-b" }), /transport retry counter exceeded/)
     }))
+
+  it.live("a cable is pulled out for a while: the message gets through after it", () =>
+    Effect.scoped(message).pipe(
+      Faults.inject([{
+        call: "ibv_post_send",
+        nth: 1,
+        happens: { _tag: "link", host: "host-b", device: "rxe0", portNum: 1, link: "down", for: "10 millis" }
+      }]),
+      Effect.provide(Fabric.layer)
+    ))
+
+  it.live("a link loses everything from then on: the sender gives up", () =>
+    Effect.gen(function*() {
+      const message = yield* failing({ _tag: "disturb", node: "host-b rxe0", portNum: 1, loss: 1 })
+      assert.match(message, /transport retry counter exceeded/)
+    }))
+
+  it.effect("a switch loses its power, and has it again: what was sent meanwhile comes after all", () =>
+    Effect.gen(function*() {
+      const { a, b } = yield* connected("mlx5_0", { pathA: { timeout: 10, retryCnt: 2 } })
+      b.postRecv({ wrId: 1n, sgList: [] }, { wrId: 2n, sgList: [] })
+      a.postSend(request(3n, "send"))
+      yield* TestClock.adjust("4 millis")
+      assert.deepStrictEqual([a.statuses(), b.statuses()], [[], []])
+      a.postSend(request(4n, "send"))
+      yield* TestClock.adjust("1 millis")
+      assert.deepStrictEqual([a.statuses(), b.statuses()], [["3 success", "4 success"], ["1 success", "2 success"]])
+    }).pipe(
+      Effect.scoped,
+      Faults.inject([
+        { call: "ibv_post_send", nth: 1, happens: { _tag: "node", node: "switch-1", state: "dead" } },
+        { call: "ibv_post_send", nth: 2, happens: { _tag: "node", node: "switch-1", state: "alive" } }
+      ]),
+      Effect.provide(Fabric.layer)
+    ))
 
   it.live("the device is unplugged: EIO", () =>
     Effect.gen(function*() {

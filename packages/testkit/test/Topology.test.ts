@@ -1,15 +1,30 @@
 import * as Gid from "@effect-rdma/core/Gid"
+import * as CmId from "@effect-rdma/rdmacm/CmId"
+import * as EventChannel from "@effect-rdma/rdmacm/EventChannel"
+import * as Fabric from "@effect-rdma/testkit/Fabric"
 import * as Topology from "@effect-rdma/testkit/Topology"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import { TestClock } from "effect/testing"
 
 const decode = Schema.decodeEffect(Topology.Topology)
 
 const oneDevice = (device: Partial<typeof Topology.Device.Encoded>): Topology.Input => ({
   hosts: [{ name: "a", devices: [{ name: "d", guid: 1n, ...device }] }]
 })
+
+const build = (plan: Partial<Topology.Plan>) => () => Topology.build({ hosts: { a: ["mlx5_0"] }, ...plan })
+
+const pass = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.gen(function*() {
+    const fiber = yield* Effect.forkChild(effect, { startImmediately: true })
+    yield* TestClock.adjust("2 seconds")
+    return yield* Fiber.join(fiber)
+  })
 
 describe("Topology", () => {
   it.effect("fills in what is left out: a device is like Soft-RoCE", () =>
@@ -61,6 +76,89 @@ describe("Topology", () => {
         [[[1, "active"], [0xffff, "down"]], [[2, "active"], [0xffff, "down"]]]
       )
     }))
+
+  it.effect("is built from hosts with their devices, switches and cables", () =>
+    Effect.gen(function*() {
+      const { hosts, links, subnet } = yield* decode(Topology.build({
+        hosts: { client: ["rxe0", "mlx5_0"], server: ["mlx5_0"], idle: ["mlx5_0"] },
+        switches: ["leaf", "spine"],
+        cables: [
+          ["client mlx5_0", "leaf"],
+          ["leaf", "spine", { latency: "2 micros", loss: 0.5 }],
+          ["server mlx5_0", "spine"],
+          ["server mlx5_0", "leaf"]
+        ],
+        links: [{ node: "client rxe0", bandwidth: 10 }]
+      }))
+      assert.deepStrictEqual(hosts.map(({ name }) => name), ["client", "server", "idle"])
+      const described = hosts.map(({ devices }) =>
+        devices.map(({ name, ports }) => [name].concat(ports.map(({ state }) => state)))
+      )
+      assert.deepStrictEqual<unknown>(described, [
+        [["rxe0", "active"], ["mlx5_0", "active", "down"]],
+        [["mlx5_0", "active", "active"]],
+        [["mlx5_0", "down", "down"]]
+      ])
+      const nameOf = new Map(subnet?.nodes.map(({ description, guid }) => [guid, description]))
+      assert.deepStrictEqual(
+        subnet?.nodes.map(({ description, ports }) => {
+          const cabled = ports.flatMap(({ link, number }) =>
+            link ? [`${number} ${nameOf.get(link.node)} ${link.port}`] : []
+          )
+          return `${description}: ${cabled.join(", ")}`
+        }),
+        [
+          "leaf: 1 client mlx5_0 1, 2 spine 1, 3 server mlx5_0 2",
+          "spine: 1 leaf 2, 2 server mlx5_0 1",
+          "client mlx5_0: 1 leaf 1",
+          "server mlx5_0: 1 spine 2, 2 leaf 3",
+          "idle mlx5_0: "
+        ]
+      )
+      assert.deepStrictEqual(
+        links.map(({ bandwidth, loss, node, portNum }) => ({ node, portNum: Number(portNum), bandwidth, loss })),
+        [
+          { node: "leaf", portNum: 2, bandwidth: undefined, loss: 0.5 },
+          { node: "client rxe0", portNum: 1, bandwidth: 10, loss: undefined }
+        ]
+      )
+    }))
+
+  it("is not built from what is not there", () => {
+    assert.throws(build({ hosts: {} }), /there is no host/)
+    assert.throws(build({ hosts: { a: ["rxe0", "rxe1"] } }), /a has two devices of one kind/)
+    assert.throws(
+      build({ cables: [["a mlx5_0", "leaf"]] }),
+      /the cable between a mlx5_0 and leaf leads to nothing there/
+    )
+    const many = Object.fromEntries(Array.from({ length: 255 }, (_, index) => [`h${index}`, []]))
+    assert.throws(build({ hosts: many }), /more than 254 hosts/)
+  })
+
+  it.effect("what was built is reached by IP over its switches; a cut cable ends that", () =>
+    Effect.gen(function*() {
+      const fabric = yield* Fabric.Fabric
+      const reach = Effect.gen(function*() {
+        const id = yield* CmId.make(yield* EventChannel.make(), "tcp")
+        yield* CmId.resolveAddress(id, { destination: "10.0.1.2:7471", timeout: "100 millis" })
+        yield* CmId.resolveRoute(id)
+        return id.kind
+      }).pipe(Effect.scoped, Effect.timeoutOption("1 second"))
+      assert.deepStrictEqual(yield* pass(reach), Option.some("CmId"))
+      const { nodes } = yield* fabric.subnet
+      assert.deepStrictEqual(nodes.map(({ description }) => description).toSorted(), [
+        "client mlx5_0",
+        "leaf",
+        "server mlx5_0",
+        "spine"
+      ])
+      yield* fabric.setLink("client", "mlx5_0", 1, "down")
+      assert.isTrue(Exit.isFailure(yield* Effect.exit(pass(reach))))
+    }).pipe(Effect.provide(Fabric.layerFrom(Topology.build({
+      hosts: { client: ["mlx5_0"], server: ["mlx5_0"] },
+      switches: ["leaf", "spine"],
+      cables: [["client mlx5_0", "leaf"], ["leaf", "spine"], ["server mlx5_0", "spine"]]
+    })))))
 
   const pair = `
 Switch 2 "leaf"

@@ -140,6 +140,35 @@ describe("a queue of requests", () => {
     }
   })
 
+  it("in order, one that was passed over waits for its own completion, and keeps its place until then", () => {
+    const queue = RequestQueue.make(3, true)
+    const late = begin(queue, 1n)
+    for (let wrId = 2n; wrId < 20n; wrId++) {
+      const [silent, next] = [begin(queue, 0n, false), begin(queue, wrId)]
+      assert.isFalse(RequestQueue.hasRoom(queue, 1))
+      assert.strictEqual(ended(next), wrId)
+      assert.isUndefined(RequestQueue.end(silent))
+      assert.deepStrictEqual(counts(queue), { inFlight: 1, signaled: 1 })
+    }
+    assert.strictEqual(ended(late), 1n)
+    assert.deepStrictEqual(counts(queue), { inFlight: 0, signaled: 0 })
+    const numbers = [1n, 2n, 3n].map((wrId) => begin(queue, wrId))
+    assert.deepStrictEqual(numbers.map(ended), [1n, 2n, 3n])
+  })
+
+  for (const isOrdered of [true, false]) {
+    it(`a completion that comes again is nobody's when its place was taken again, ${isOrdered ? "in order" : "shared"}`, () => {
+      const queue = RequestQueue.make(1, isOrdered)
+      const first = begin(queue, 0n)
+      assert.strictEqual(ended(first), 0n)
+      for (let wrId = 1n; wrId < 256n; wrId++) {
+        const number = begin(queue, wrId)
+        assert.isUndefined(RequestQueue.end(first))
+        assert.strictEqual(ended(number), wrId)
+      }
+    })
+  }
+
   it("shared, each completion frees its own place", () => {
     const queue = RequestQueue.make(3, false)
     const [first, second, third] = [begin(queue, 1n), begin(queue, 2n), begin(queue, 3n)]
@@ -208,7 +237,7 @@ describe("a queue of requests", () => {
           const one = list[step.pick]
           if (one === undefined) break
           assert.deepStrictEqual(RequestQueue.end(one.number), { queue, underWay: one.wrId })
-          list = isOrdered ? list.slice(step.pick + 1) : list.filter((other) => other !== one)
+          list = list.filter((other, index) => other !== one && (!isOrdered || other.isSignaled || index > step.pick))
           break
         }
         case "stale": {

@@ -1,6 +1,6 @@
-/** A queue whose both ends cost the same, however long it is: a ring of a power of two, which grows. */
+/** A queue whose both ends cost the same, however long it is: a ring of a power of two, which grows. Empty it is nothing. */
 export class Deque<A> {
-  private items = emptyOf<A>(16)
+  private items: Array<A | undefined> = []
   private head = 0
   length = 0
 
@@ -11,6 +11,11 @@ export class Deque<A> {
 
   peek(): A | undefined {
     return this.items[this.head]
+  }
+
+  /** The one so many behind the first. */
+  at(index: number): A | undefined {
+    return index < this.length ? this.items[(this.head + index) & (this.items.length - 1)] : undefined
   }
 
   shift(): A | undefined {
@@ -37,7 +42,7 @@ export class Deque<A> {
 
   private grow(): void {
     const { items } = this
-    this.items = emptyOf<A>(items.length * 2)
+    this.items = emptyOf<A>(Math.max(16, items.length * 2))
     for (let index = 0; index < this.length; index++) {
       this.items[index] = items[(this.head + index) & (items.length - 1)]
     }

@@ -4,10 +4,12 @@ import type * as Pointer from "@effect-rdma/core/Pointer"
 import type { MadToSend } from "@effect-rdma/umad/Umad"
 import type * as AsyncEvent from "@effect-rdma/verbs/AsyncEvent"
 import type * as ExtendedCompletion from "@effect-rdma/verbs/ExtendedCompletion"
-import type * as Duration from "effect/Duration"
+import type * as Fabric from "../Fabric.ts"
+import { FabricMisuse } from "../FabricMisuse.ts"
 import type * as Topology from "../Topology.ts"
 import * as Heap from "./heap.ts"
 import type { RSocketState } from "./rdmacm/rsocketState.ts"
+import type { Timeline } from "./timeline.ts"
 import type { Managed, SentMad } from "./umad/answer.ts"
 import type { WorkList } from "./workList.ts"
 
@@ -58,7 +60,7 @@ export interface HostState {
   readonly onMad: Array<(device: DeviceState, portNum: number, mad: MadToSend, qpn: number) => void>
 }
 
-export interface FabricState {
+export interface FabricState extends Timeline {
   readonly hosts: ReadonlyMap<string, HostState>
   readonly work: WorkList
   /** What tests have to say about MADs on their way: a reply, that it is lost, or nothing. */
@@ -67,8 +69,10 @@ export interface FabricState {
   readonly managed: () => Managed
   /** Whether the topology says what they are cabled to. */
   readonly hasSubnet: boolean
-  /** Runs something later, unless the fabric ends before or what it gives is called. */
-  readonly after: (duration: Duration.Input, run: () => void) => () => void
+  /** Whether any link ever took time or lost something: else nobody looks at them. */
+  isDisturbed: boolean
+  /** What tests have to say about what comes to a queue or a channel. */
+  readonly onArrival: Set<{ readonly react: (arrival: Fabric.Arrival) => Fabric.Fate | undefined }>
 }
 
 export const make = (description: Topology.Host, addresses: { next: bigint }): HostState => {
@@ -136,11 +140,53 @@ const ipAddressesOf = (port: Topology.Port): ReadonlyArray<IpAddress> => {
     : port.ipoibAddresses.map(({ address, ndevIfindex }) => ({ ip: address, ndevIfindex, portNum, source: first }))
 }
 
+/** The host of that name, for a call of a test. */
+export const hostOf = <A>(call: string, of: ReadonlyMap<string, A>, name: string): A => {
+  const found = of.get(name)
+  if (found === undefined) throw new FabricMisuse({ call, problem: `there is no host ${name}` })
+  return found
+}
+
+/** The device of that name, for a call of a test. */
+export const deviceOf = (call: string, host: HostState, name: string): DeviceState => {
+  const device = host.devices.find((device) => device.name === name)
+  if (device === undefined) throw new FabricMisuse({ call, problem: `${host.name} has no device ${name}` })
+  return device
+}
+
 /** The device that answers to an address. */
 export const ownerOf = (fabric: FabricState, gid: Gid.Gid): DeviceState | undefined =>
-  Array.from(fabric.hosts.values())
-    .flatMap((host) => host.devices)
-    .find((device) => device.addresses.some((address) => Gid.Equivalence(address.gid, gid)))
+  portsOf(fabric, gid).find(({ device }) => device.addresses.some((address) => Gid.Equivalence(address.gid, gid)))
+    ?.device
+
+/** The Ethernet ports with a GID, of devices that are there: nothing changes these GIDs. */
+export const portsOf = (
+  fabric: FabricState,
+  gid: Gid.Gid
+): ReadonlyArray<{ readonly device: DeviceState; readonly portNum: number }> => {
+  let index = ethernetPorts.get(fabric)
+  if (index === undefined) ethernetPorts.set(fabric, index = indexOf(fabric))
+  return index.get(keyOf(gid))?.filter(({ device }) => device.plugged) ?? []
+}
+
+const ethernetPorts = new WeakMap<FabricState, ReturnType<typeof indexOf>>()
+
+const keyOf = (gid: Gid.Gid): string => String.fromCharCode(...gid)
+
+const indexOf = ({ hosts }: FabricState) => {
+  const index = new Map<string, Array<{ readonly device: DeviceState; readonly portNum: number }>>()
+  for (const device of Array.from(hosts.values()).flatMap(({ devices }) => devices)) {
+    for (const port of device.description.ports.filter(({ linkLayer }) => linkLayer === "ethernet")) {
+      for (const { gid } of gidsOf(port)) {
+        const key = keyOf(gid)
+        const found = index.get(key)
+        if (found === undefined) index.set(key, [{ device, portNum: port.number }])
+        else found.push({ device, portNum: port.number })
+      }
+    }
+  }
+  return index
+}
 
 /** Whether any host answers to an address. */
 export const isReachable = (fabric: FabricState, gid: Gid.Gid): boolean => ownerOf(fabric, gid) !== undefined

@@ -1,8 +1,8 @@
 /**
  * What is under way on one send, receive or shared receive queue: how much room is left, and whom a completion is for.
  *
- * The library is told numbers of ours as `wr_id`, a queue and a place in it. So a completion that arrives after its queue
- * was destroyed, or whose number came back with another queue, is nobody's instead of somebody else's.
+ * The library is told numbers of ours as `wr_id`: a queue, a place in it, and how often that was taken. So a completion that
+ * arrives after its queue was destroyed, or a second time, is nobody's instead of somebody else's.
  *
  * @since 0.1.0
  */
@@ -21,8 +21,8 @@ export type UnderWay = bigint | Awaited
 export interface RequestQueue {
   /** Requests complete in the order in which they were posted, but for those of a shared receive queue. */
   readonly isOrdered: boolean
-  /** The number of its first place. */
-  base: number
+  /** Another one after each reset. */
+  number: number
   capacity: number
   /** How many have not completed. */
   inFlight: number
@@ -42,10 +42,12 @@ export interface RequestQueue {
 }
 
 interface Place {
-  /** What the library is told. */
-  readonly wrId: bigint
+  /** How often it was taken, of which the library is told 8 bits. */
+  generation: number
   underWay: UnderWay | undefined
   isSignaled: boolean
+  /** One that was posted later has completed. No device does that, but what is awaited must not be lost for it. */
+  isPassed: boolean
 }
 
 /** Places in one queue: more than any device has. */
@@ -53,7 +55,7 @@ const places = 2 ** 24
 
 const queues = new Map<number, RequestQueue>()
 
-/** That of the completion before, which mostly is that of the next one too. It has another base once it is dropped. */
+/** That of the completion before, which mostly is that of the next one too. It has another number once it is dropped. */
 let lastEnded: RequestQueue | undefined
 
 const halves = new DataView(new ArrayBuffer(8))
@@ -64,7 +66,7 @@ let lastQueue = 0
 export const make = (capacity: number, isOrdered: boolean): RequestQueue => {
   const queue: RequestQueue = {
     isOrdered,
-    base: ++lastQueue * places,
+    number: ++lastQueue,
     capacity: capacityOf(capacity),
     inFlight: 0,
     signaled: 0,
@@ -90,54 +92,61 @@ export const hasRoom = (queue: RequestQueue, count: number): boolean =>
 
 /** Takes the next place, of which there is one, and gives its number. */
 export const begin = (queue: RequestQueue, underWay: UnderWay, isSignaled: boolean): bigint => {
-  let at = queue.head
-  if (queue.isOrdered) queue.head = at + 1 === queue.capacity ? 0 : at + 1
-  else at = queue.free.pop() ?? queue.head++
-  const place = queue.places[at] ??= { wrId: BigInt(queue.base + at), underWay: undefined, isSignaled: false }
+  let at: number
+  if (queue.isOrdered) {
+    at = queue.head
+    // Such as wait longer than those behind them.
+    while (queue.places[at]?.underWay !== undefined) at = next(queue, at)
+    queue.head = next(queue, at)
+  } else at = queue.free.pop() ?? queue.head++
+  const place = queue.places[at] ??= { generation: 0, underWay: undefined, isSignaled: false, isPassed: false }
+  place.generation = (place.generation + 1) & 0xff
   place.underWay = underWay
   place.isSignaled = isSignaled
+  place.isPassed = false
   queue.inFlight++
   if (isSignaled) queue.signaled++
-  return place.wrId
+  halves.setUint32(0, (place.generation * places + at) >>> 0, true)
+  halves.setUint32(4, queue.number, true)
+  return halves.getBigUint64(0, true)
 }
 
 /** Gives the place of the last request back that was not given back yet: it was not posted. */
 export const undo = (queue: RequestQueue, wrId: bigint): void => {
-  const at = Number(wrId) - queue.base
+  halves.setBigUint64(0, wrId, true)
+  const at = placeIn(halves.getUint32(0, true))
   if (queue.isOrdered) queue.head = at
   else queue.free.push(at)
   vacate(queue, at)
 }
 
 /**
- * Whom a completion is for, whose place it frees, and of an ordered queue all before it: those were not signaled.
+ * Whom a completion is for, whose place it frees, and of an ordered queue all before it that have none of their own.
  * `undefined` when it is nobody's.
  */
 export const end = (wrId: bigint): { readonly queue: RequestQueue; readonly underWay: UnderWay } | undefined => {
   // In halves: a number from a bigint, and its remainder, cost more than all of the rest.
   halves.setBigUint64(0, wrId, true)
   const low = halves.getUint32(0, true)
-  const at = low & 0xff_ffff
-  const base = halves.getUint32(4, true) * 0x1_0000_0000 + (low - at)
-  if (lastEnded?.base !== base) lastEnded = queues.get(base / places)
+  const number = halves.getUint32(4, true)
+  if (lastEnded?.number !== number) lastEnded = queues.get(number)
   const queue = lastEnded
-  if (queue === undefined) return undefined
-  const underWay = queue.places[at]?.underWay
-  if (underWay === undefined) return undefined
-  if (queue.isOrdered) {
-    while (queue.tail !== at) {
-      vacate(queue, queue.tail)
-      queue.tail = queue.tail + 1 === queue.capacity ? 0 : queue.tail + 1
-    }
-    queue.tail = at + 1 === queue.capacity ? 0 : at + 1
-  } else queue.free.push(at)
+  const at = placeIn(low)
+  const place = queue?.places[at]
+  if (queue === undefined || place?.underWay === undefined || place.generation !== low >>> 24) return undefined
+  const { underWay } = place
+  if (!queue.isOrdered) queue.free.push(at)
+  else if (!place.isPassed) {
+    for (; queue.tail !== at; queue.tail = next(queue, queue.tail)) pass(queue, queue.tail)
+    queue.tail = next(queue, at)
+  }
   vacate(queue, at)
   return { queue, underWay }
 }
 
 /** Whether a number was never told to the library here: those who post through the seam have numbers of their own. */
 export const isForeign = (wrId: bigint): boolean => {
-  const queue = Math.floor(Number(wrId) / places)
+  const queue = Number(wrId >> 32n)
   return queue === 0 || queue > lastQueue
 }
 
@@ -155,8 +164,8 @@ export const tellWaiting = (queue: RequestQueue): void => {
  */
 export const drop = (queue: RequestQueue): void => {
   const dropped = queue.places.flatMap(({ underWay }) => typeof underWay === "object" ? [underWay] : [])
-  queues.delete(queue.base / places)
-  queue.base = ++lastQueue * places
+  queues.delete(queue.number)
+  queue.number = ++lastQueue
   queues.set(lastQueue, queue)
   queue.places = []
   queue.free.length = 0
@@ -173,7 +182,7 @@ export const drop = (queue: RequestQueue): void => {
 export const close = (queue: RequestQueue): void => {
   drop(queue)
   queue.capacity = 0
-  queues.delete(queue.base / places)
+  queues.delete(queue.number)
   for (const tell of queue.waiting) promise(queue, tell)
 }
 
@@ -187,6 +196,17 @@ const promise = (queue: RequestQueue, tell: () => void): void => {
   queue.waiting.delete(tell)
   queue.promised++
   tell()
+}
+
+const placeIn = (low: number): number => low & 0xff_ffff
+
+const next = ({ capacity }: RequestQueue, at: number): number => at + 1 === capacity ? 0 : at + 1
+
+/** One that tells of itself waits for that. */
+const pass = (queue: RequestQueue, at: number): void => {
+  const place = queue.places[at]
+  if (place?.isSignaled === true) place.isPassed = true
+  else vacate(queue, at)
 }
 
 const vacate = (queue: RequestQueue, at: number): void => {

@@ -41,11 +41,14 @@ export const make = (state: CmState) => {
   } satisfies Partial<RdmaCm["Service"]>
 }
 
-export const allocChannel = ({ channels }: CmState): Pointer.Pointer<"rdma_event_channel"> =>
+export const allocChannel = ({ channels, fabric, host }: CmState): Pointer.Pointer<"rdma_event_channel"> =>
   channels.make((pointer) => ({
     kind: "EventChannel",
     pointer,
+    fabric,
+    host,
     pending: [],
+    held: [],
     readable: Latch.makeUnsafe(false),
     ids: 0
   }))

@@ -5,6 +5,7 @@ import type * as ConnectionParameters from "@effect-rdma/rdmacm/ConnectionParame
 import type * as AddressHandleAttributes from "@effect-rdma/verbs/AddressHandleAttributes"
 import type * as Ece from "@effect-rdma/verbs/Ece"
 import * as Effect from "effect/Effect"
+import * as Route from "../verbs/route.ts"
 import { portOf } from "../verbs/state.ts"
 import * as Address from "./address.ts"
 import { moveToError } from "./onId.ts"
@@ -82,10 +83,13 @@ export const padded = (bytes: Uint8Array, length: number): Uint8Array => {
   return all
 }
 
-/** Delivers a message, unless a link on the way is down. */
+/** Delivers a message, unless a link on the way is down or loses it. */
 export const deliver = (from: Address.Interface, to: Address.Interface, run: (there: CmState) => void): void => {
   const there = managerOf(to.device)
-  if (there !== undefined && Address.isOpen(there.fabric, from, to)) run(there)
+  if (there === undefined || !Address.isOpen(there.fabric, from, to)) return
+  Route.carry(there.fabric, from, to, { kind: "connection", bytes: notEncoded }, () => {
+    if (Address.isOpen(there.fabric, from, to)) run(there)
+  }, messageLength)
 }
 
 /** Sends a message until it is answered or has been sent often enough. */
@@ -172,7 +176,6 @@ export const reject = (
   reason: number,
   privateData: Uint8Array = new Uint8Array()
 ): Errno.ErrnoName | undefined => {
-  const peer = peerOf(self)
   switch (self.state) {
     case "reqSent":
     case "reqReceived":
@@ -185,7 +188,11 @@ export const reject = (
     default:
       return "EINVAL"
   }
-  if (peer !== undefined) deliver(self.from, self.to, () => receiveReject(peer, reason, privateData))
+  deliver(self.from, self.to, () => {
+    // A request arrives before the rejection of who has sent both.
+    const peer = peerOf(self)
+    if (peer !== undefined) receiveReject(peer, reason, privateData)
+  })
   return undefined
 }
 
@@ -306,6 +313,10 @@ export const addressHandleOf = (
 const timedOut = -Errno.numberOf("ETIMEDOUT")
 
 const maxRetries = 15
+
+/** A MAD, which is not encoded here. */
+const notEncoded = new Uint8Array()
+const messageLength = 256
 
 /** The time that the other side has for an answer, and twice that of the way. */
 export const responseMillis = 6144

@@ -8,7 +8,7 @@ import * as Ece from "./ece.ts"
 import { moveToError } from "./onId.ts"
 import * as Ports from "./ports.ts"
 import * as QueuePair from "./queuePair.ts"
-import { type CmState, hold, type IdState, makeId, push } from "./state.ts"
+import { arrive, type CmState, hold, type IdState, makeId } from "./state.ts"
 
 /** Asks the other side to connect (REQ), or for where to send datagrams to (SIDR REQ). */
 export const request = (self: Connection.Connection): void => {
@@ -107,9 +107,10 @@ const receiveRequest = (there: CmState, from: Connection.Connection): void => {
   )
   there.onDevice.add(id)
   listener.backlog--
-  push({
+  arrive({
     of: listener,
     membership: undefined,
+    event: "connectRequest",
     got: getRequest(there, listener, id, self),
     dropped: () => forget(there, id, self)
   })

@@ -29,7 +29,10 @@ export const make = (
   const nobody = state.channels.make((pointer) => ({
     kind: undefined,
     pointer,
+    fabric,
+    host,
     pending: [],
+    held: [],
     readable: Latch.makeUnsafe(false),
     ids: 1
   }))

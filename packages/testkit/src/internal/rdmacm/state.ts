@@ -13,6 +13,7 @@ import type * as QueuePairType from "@effect-rdma/verbs/QueuePairType"
 import type { Operations } from "@effect-rdma/verbs/Verbs"
 import * as Effect from "effect/Effect"
 import type * as Latch from "effect/Latch"
+import * as Arrivals from "../arrivals.ts"
 import type * as Heap from "../heap.ts"
 import type * as Host from "../host.ts"
 import type { Interface, Route } from "./address.ts"
@@ -29,6 +30,7 @@ export interface Pending {
   readonly of: IdState
   /** What `rdma_get_cm_event` does for it: that may come to nothing. */
   readonly got: Effect.Effect<CmEvent.CmEvent | undefined>
+  readonly event: CmEvent.CmEvent["event"]
   /** The membership that it is of. */
   readonly membership: MembershipState | undefined
   /** What becomes of it when nobody can get it any more. */
@@ -37,7 +39,10 @@ export interface Pending {
 
 export interface ChannelState extends Heap.Native {
   readonly pointer: Pointer.Pointer<"rdma_event_channel">
+  readonly fabric: Host.FabricState
+  readonly host: Host.HostState
   pending: Array<Pending>
+  readonly held: Arrivals.Held
   /** Open while events are pending. */
   readonly readable: Latch.Latch
   ids: number
@@ -239,6 +244,21 @@ export const push = (pending: Pending): void => {
   channel.readable.openUnsafe()
 }
 
+/** An event comes to a channel, or what tests want instead. */
+export const arrive = (pending: Pending): void => {
+  const { event, of: { channel: { fabric, held, host }, place, shown } } = pending
+  if (fabric.onArrival.size === 0 && held.length === 0) return push(pending)
+  const device = (shown.device ?? place?.device)?.name
+  // Its id may be gone by then.
+  const put = (pending: Pending) => pending.of.step === "destroyed" ? pending.dropped?.() : push(pending)
+  Arrivals.arrive(fabric, held, { arrival: "cmEvent", host: host.name, device, event }, {
+    put: () => put(pending),
+    // librdmacm makes an id for each request: there can be no second one of the same.
+    putAgain: () => event === "connectRequest" ? undefined : put(pending),
+    drop: () => {}
+  })
+}
+
 /** Takes the events of an id off its channel. */
 export const take = (channel: ChannelState, id: IdState): ReadonlyArray<Pending> => {
   const taken = channel.pending.filter(({ of }) => of === id)
@@ -256,9 +276,10 @@ export const notify = (
 ): void => {
   if (!id.isHeard || id.pointer === undefined || id.step === "destroyed") return
   const { pointer } = id
-  push({
+  arrive({
     of: id,
     membership,
+    event: event.event,
     got: Effect.map(Effect.suspend(() => then(event)), (event) => event && { ...event, id: pointer })
   })
 }

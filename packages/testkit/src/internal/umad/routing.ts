@@ -1,4 +1,5 @@
 import * as Lid from "@effect-rdma/core/Lid"
+import * as Link from "../link.ts"
 import * as Counters from "./counters.ts"
 import * as Smp from "./smp.ts"
 import * as Subnet from "./subnet.ts"
@@ -51,13 +52,13 @@ const pass = (from: Subnet.PortState, journey: Journey): Subnet.PortState | unde
   }
   const packets = Math.max(1, Math.ceil((journey.mad.length - segmentHeader) / segmentData))
   Counters.sent(from.counters, packets, packets * wordsOfPacket)
-  cable.passed++
-  if (cable.drops({ count: cable.passed, mad: journey.mad.slice() })) {
+  if (Link.isLost(cable, { kind: "mad", bytes: journey.mad })) {
     to.counters.rcvErrors++
     return undefined
   }
   Counters.received(to.counters, packets, packets * wordsOfPacket)
-  journey.latency += cable.latency
+  // Management has a lane of its own: it waits for nobody.
+  journey.latency += cable.latency + journey.mad.length * cable.byteTime
   return to
 }
 

@@ -12,18 +12,14 @@ import type { SwitchInfo } from "@effect-rdma/umad/SwitchInfo"
 import * as Schema from "effect/Schema"
 import type * as Topology from "../../Topology.ts"
 import * as Host from "../host.ts"
+import * as Link from "../link.ts"
 import * as Counters from "./counters.ts"
 import * as Ports from "./portInfo.ts"
 import * as Star from "./star.ts"
 
 /** What lies between two ports. */
-export interface Cable {
+export interface Cable extends Link.Link {
   readonly ends: readonly [PortState, PortState]
-  /** Milliseconds that every packet takes. */
-  latency: number
-  /** Whether a packet, counted from 1, gets lost. */
-  drops: (packet: { readonly count: number; readonly mad: Uint8Array }) => boolean
-  passed: number
 }
 
 /** A port of the running subnet. */
@@ -285,7 +281,7 @@ const anyPort = (number: number) => Identifier.AnyPortNumber.make(number)
 
 const connect = (self: PortState | undefined, that: PortState | undefined): void => {
   if (self === undefined || that === undefined) return
-  const cable: Cable = { ends: [self, that], latency: 0, drops: () => false, passed: 0 }
+  const cable: Cable = { ...Link.make(), ends: [self, that] }
   self.cable = cable
   that.cable = cable
 }

@@ -10,6 +10,7 @@ import { FabricMisuse } from "../../FabricMisuse.ts"
 import type * as Topology from "../../Topology.ts"
 import type * as Heap from "../heap.ts"
 import * as Host from "../host.ts"
+import * as Route from "../verbs/route.ts"
 import * as Agents from "./agents.ts"
 import { carry, type Place } from "./answer.ts"
 import { type AgentState, fail, type FileState, forget, type OpenPorts, type Outstanding } from "./openPorts.ts"
@@ -58,7 +59,14 @@ export const make = (fabric: Host.FabricState, host: Host.HostState, openPorts: 
     if (told !== undefined) return reply(told)
     if (port.linkLayer === "ethernet") {
       const to = destinationOf(fabric, from, address)
-      return to === undefined ? undefined : come(from, address, agent.qpn, to, mad)
+      if (to === undefined) return
+      return Route.carry(
+        fabric,
+        endOf(from),
+        endOf(to),
+        { kind: "mad", bytes: mad },
+        (mad) => come(from, address, agent.qpn, to, mad)
+      )
     }
     const outcome = carry(fabric.managed(), sent)
     if (outcome === undefined) return
@@ -210,6 +218,8 @@ const destinationOf = (
   }
   return undefined
 }
+
+const endOf = ({ device, port }: Place) => ({ device, portNum: port.number })
 
 /** A MAD comes to the agents of a port. */
 const come = (from: Place, address: MadAddress.MadAddress, sourceQpn: number, to: Place, mad: Uint8Array): void => {

@@ -1,4 +1,5 @@
 import type * as Host from "../host.ts"
+import type * as Link from "../link.ts"
 import type { Managed } from "./answer.ts"
 import * as Counters from "./counters.ts"
 import * as Subnet from "./subnet.ts"
@@ -23,6 +24,12 @@ export const count = ({ subnet }: Managed, from: End, to: End, packets: number, 
     if (next !== undefined) Counters.received(next.counters, packets, words)
   }
 }
+
+/** The links on the way, which is open. */
+export const linksBetween = ({ subnet }: Managed, from: End, to: End): ReadonlyArray<Link.Hop> =>
+  (hopsBetween(subnet, from, to) ?? []).flatMap((out): ReadonlyArray<Link.Hop> =>
+    out.cable === undefined ? [] : [{ link: out.cable, direction: out.cable.ends[0] === out ? 0 : 1 }]
+  )
 
 // -----------------------------------------------------------------------------
 // internal

@@ -70,6 +70,8 @@ export const make = (state: VerbsState): Completion.Operations => {
         cqContext,
         ...extended,
         completions: new Deque(),
+        held: [],
+        late: new Set(),
         cqe: room,
         armed: undefined,
         isOverrun: false,

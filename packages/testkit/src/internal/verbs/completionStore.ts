@@ -2,6 +2,7 @@ import type * as Pointer from "@effect-rdma/core/Pointer"
 import type * as WorkCompletion from "@effect-rdma/verbs/WorkCompletion"
 import type * as WorkCompletionOpcode from "@effect-rdma/verbs/WorkCompletionOpcode"
 import type * as WorkCompletionStatus from "@effect-rdma/verbs/WorkCompletionStatus"
+import * as Arrivals from "../arrivals.ts"
 import type * as Host from "../host.ts"
 import * as Events from "./events.ts"
 import type { Ring } from "./queueState.ts"
@@ -65,8 +66,39 @@ export const addImm = (completed: Completed, immData: number | undefined): void 
   completed.immData = immData
 }
 
-/** Puts a completion into a queue, as a device does; `false` when there was no room for it. */
+/** Puts a completion into a queue, as a device does, or as tests want it; `false` when there was no room for it. */
 export const complete = (
+  verbs: VerbsState,
+  queue: CompletionQueueState,
+  completed: Completed,
+  isSolicited: boolean
+): boolean => {
+  const { fabric, host } = verbs
+  if (fabric.onArrival.size === 0 && queue.held.length === 0) return put(verbs, queue, completed, isSolicited)
+  const arrival = {
+    arrival: "completion",
+    host: host.name,
+    device: queue.device.name,
+    completion: plain(completed)
+  } as const
+  let hasRoom = true
+  queue.late.add(completed)
+  Arrivals.arrive(fabric, queue.held, arrival, {
+    put: () => {
+      const isThere = verbs.completionQueues.find(queue.pointer) === queue
+      if (queue.late.delete(completed) && isThere) hasRoom = put(verbs, queue, completed, isSolicited)
+    },
+    // Its place in a ring is free once.
+    putAgain: () => void put(verbs, queue, { ...completed, ring: undefined }, isSolicited),
+    drop: () => {
+      queue.late.delete(completed)
+      free(completed)
+    }
+  })
+  return hasRoom
+}
+
+const put = (
   verbs: VerbsState,
   queue: CompletionQueueState,
   completed: Completed,
@@ -94,17 +126,27 @@ export const complete = (
 /** Takes the next completion out of a queue. */
 export const take = (queue: CompletionQueueState): Completed | undefined => {
   const next = queue.completions.shift()
-  if (next?.ring !== undefined) next.ring.used -= next.frees
+  if (next !== undefined) free(next)
   return next
 }
 
 /** Forgets the completions of a queue pair that were not polled; their places in a shared ring are free then. */
-export const forget = (queue: CompletionQueueState | undefined, qpNum: number): void =>
+export const forget = (queue: CompletionQueueState | undefined, qpNum: number): void => {
   queue?.completions.retain((completed) => {
     const isOther = completed.qpNum !== qpNum
-    if (!isOther && completed.ring !== undefined) completed.ring.used -= completed.frees
+    if (!isOther) free(completed)
     return isOther
   })
+  for (const completed of queue?.late ?? []) {
+    if (completed.qpNum !== qpNum) continue
+    queue?.late.delete(completed)
+    free(completed)
+  }
+}
+
+const free = ({ frees, ring }: Completed): void => {
+  if (ring !== undefined) ring.used -= frees
+}
 
 /** What a plain poll tells. */
 export const plain = (completed: Completed): WorkCompletion.WorkCompletion => {

@@ -42,9 +42,7 @@ export const send = (
       const there = number === undefined ? undefined : portOf(object.device, number)
       if (there === undefined || there.linkLayer !== port.linkLayer) continue
       if (object === self && self.blocksOwnMulticast) continue
-      if (Route.isOpen(verbs.fabric, device, port.number, { device: object.device, portNum: there.number })) {
-        receive(object, self, message)
-      }
+      carry(self, port.number, { device: object.device, portNum: there.number }, message, () => object)
     }
     return "success"
   }
@@ -52,8 +50,7 @@ export const send = (
   if (destination === undefined || !Route.isOpen(verbs.fabric, device, port.number, destination)) return "success"
   const headers = datagramHeader + (header?.length ?? 0)
   Route.count(verbs.fabric, { device, portNum: port.number }, destination, 1, bytes.length + headers)
-  const peer = QueueState.of(destination.device).pairs.get(remoteQpn)
-  if (peer !== undefined) receive(peer, self, message)
+  carry(self, port.number, destination, message, () => QueueState.of(destination.device).pairs.get(remoteQpn))
   return "success"
 }
 
@@ -68,6 +65,22 @@ interface Message {
   readonly header: Uint8Array | undefined
   readonly slid: number
   readonly sl: number
+}
+
+/** Takes a datagram to who is there when it arrives. */
+const carry = (
+  self: QueuePairObject,
+  portNum: number,
+  to: Route.Destination,
+  message: Message,
+  receiver: () => QueuePairObject | undefined
+): void => {
+  const { device, verbs: { fabric } } = self
+  if (!Route.isOpen(fabric, device, portNum, to)) return
+  Route.carry(fabric, { device, portNum }, to, { kind: "message", bytes: message.bytes }, (bytes) => {
+    const peer = receiver()
+    if (peer !== undefined && Route.isOpen(fabric, device, portNum, to)) receive(peer, self, { ...message, bytes })
+  })
 }
 
 /** What stands in the first bytes of the receive. */

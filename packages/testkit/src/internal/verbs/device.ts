@@ -8,10 +8,12 @@ import type * as DeviceAttributes from "@effect-rdma/verbs/DeviceAttributes"
 import type * as ExtendedDeviceAttributes from "@effect-rdma/verbs/ExtendedDeviceAttributes"
 import type * as GidEntry from "@effect-rdma/verbs/GidEntry"
 import type * as Device from "@effect-rdma/verbs/operations/Device"
+import type * as PortAttributes from "@effect-rdma/verbs/PortAttributes"
 import { VerbsError } from "@effect-rdma/verbs/VerbsError"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { FabricMisuse } from "../../FabricMisuse.ts"
+import type * as Topology from "../../Topology.ts"
 import type * as Heap from "../heap.ts"
 import * as Host from "../host.ts"
 import { fail, portOf, query, type VerbsState } from "./state.ts"
@@ -86,16 +88,7 @@ export const make = (state: VerbsState): Device.Operations => {
       query(state, "ibv_query_port", context, (device) => {
         const port = portOf(device, portNum)
         if (port === undefined) return fail("ibv_query_port", "EINVAL", { portNum })
-        const { gids: _gids, ipoibAddresses: _, number: _number, pkeys, rate: _rate, ...attributes } = port
-        return Effect.succeed({
-          ...attributes,
-          pkeyTblLen: pkeys.length,
-          badPkeyCntr: 0,
-          qkeyViolCntr: 0,
-          initTypeReply: 0,
-          portCapFlags2: 0,
-          activeSpeedEx: 0
-        })
+        return Effect.succeed({ ...reportOf(port) })
       }),
     queryPortSpeed: (context, portNum) =>
       query(state, "ibv_query_port_speed", context, (device) => {
@@ -161,6 +154,27 @@ export const make = (state: VerbsState): Device.Operations => {
 // -----------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------
+
+const reports = new WeakMap<Topology.Port, PortAttributes.PortAttributes>()
+
+/** What a port reports, made once as long as it is the same: each queue pair asks for it. */
+const reportOf = (port: Topology.Port): PortAttributes.PortAttributes => {
+  let report = reports.get(port)
+  if (report === undefined) {
+    const { gids: _gids, ipoibAddresses: _, number: _number, pkeys, rate: _rate, ...attributes } = port
+    report = {
+      ...attributes,
+      pkeyTblLen: pkeys.length,
+      badPkeyCntr: 0,
+      qkeyViolCntr: 0,
+      initTypeReply: 0,
+      portCapFlags2: 0,
+      activeSpeedEx: 0
+    }
+    reports.set(port, report)
+  }
+  return report
+}
 
 const attributesOf = ({ description }: Host.DeviceState): DeviceAttributes.DeviceAttributes => ({
   ...description.attributes,

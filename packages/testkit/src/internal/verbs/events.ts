@@ -4,6 +4,7 @@ import type * as Events from "@effect-rdma/verbs/operations/Events"
 import * as Effect from "effect/Effect"
 import * as Latch from "effect/Latch"
 import { FabricMisuse } from "../../FabricMisuse.ts"
+import * as Arrivals from "../arrivals.ts"
 import type * as Heap from "../heap.ts"
 import { type AsyncEventsState, fail, type VerbsState } from "./state.ts"
 
@@ -47,15 +48,25 @@ export const make = (state: VerbsState): Events.Operations => {
   }
 }
 
-/** Raises an event on a context. */
+/** Raises an event on a context, or does as tests want it. */
 export const raise = (
   state: VerbsState,
   context: Pointer.Pointer<"ibv_context">,
   event: AsyncEvent.AsyncEvent
 ): void => {
-  const { pending, readable } = queueOf(state, context)
-  pending.push(event)
-  readable.openUnsafe()
+  const { fabric, host } = state
+  const queue = queueOf(state, context)
+  const put = () => {
+    queue.pending.push(event)
+    queue.readable.openUnsafe()
+  }
+  if (fabric.onArrival.size === 0 && queue.held.length === 0) return put()
+  const device = host.contexts.find(context)?.device.name
+  Arrivals.arrive(fabric, queue.held, { arrival: "asyncEvent", host: host.name, device, event }, {
+    put,
+    putAgain: put,
+    drop: () => {}
+  })
 }
 
 // -----------------------------------------------------------------------------
@@ -64,9 +75,11 @@ export const raise = (
 
 const queueOf = ({ asyncEvents }: VerbsState, context: Pointer.Pointer<"ibv_context">): AsyncEventsState => {
   let queue = asyncEvents.get(context)
-  if (queue === undefined) asyncEvents.set(context, queue = { pending: [], readable: Latch.makeUnsafe(false) })
+  if (queue === undefined) asyncEvents.set(context, queue = makeQueue())
   return queue
 }
+
+const makeQueue = (): AsyncEventsState => ({ pending: [], held: [], readable: Latch.makeUnsafe(false) })
 
 const find = (heap: Heap.Heap, pointer: bigint): Heap.Native | undefined =>
   heap.objects().find(([other]) => other === pointer)?.[1]

@@ -33,10 +33,10 @@ export const make = (state: VerbsState): Queue.Operations => {
   })
 
   const nextNumber = (): Identifier.Qpn => {
-    const taken = new Set(Array.from(queuePairs.values(), ([, { object }]) => object.qpNum))
+    const isTaken = () => state.host.devices.some((device) => QueueState.of(device).pairs.has(lastNumber))
     do {
       lastNumber = lastNumber === 0xffffff ? 0x11 : lastNumber + 1
-    } while (taken.has(Identifier.Qpn.make(lastNumber)))
+    } while (isTaken())
     return Identifier.Qpn.make(lastNumber)
   }
 
@@ -84,6 +84,7 @@ export const make = (state: VerbsState): Queue.Operations => {
       receives: QueueState.makeReceives(),
       routed: undefined,
       expectedPsn: 0,
+      isMissing: false,
       isEstablished: false,
       counters: [],
       handles: new Set(),

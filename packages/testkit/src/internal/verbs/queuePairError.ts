@@ -73,13 +73,17 @@ export const drop = (self: QueuePairObject): void => {
   Store.forget(self.receiveQueue, self.qpNum)
 }
 
-/** Stops the timer that the first send waits for. */
-export const stop = (self: QueuePairObject): void => {
-  self.sends.waits?.()
-  self.sends.waits = undefined
-  self.sends.isLost = false
-  self.sends.retries = 0
-  self.sends.rnrRetries = 0
+/** Forgets what was sent, and waits for nothing: who answers it now is not heard. */
+export const stop = ({ sends }: QueuePairObject): void => {
+  sends.waits?.()
+  sends.waits = undefined
+  sends.timer?.()
+  sends.timer = undefined
+  for (let flight = sends.flights.shift(); flight !== undefined; flight = sends.flights.shift()) {
+    flight.status = "wrFlushErr"
+  }
+  sends.retries = 0
+  sends.rnrRetries = 0
 }
 
 /** Lets the senders that wait for a receive try again. */

@@ -8,7 +8,7 @@ import * as QueuePairTransition from "@effect-rdma/verbs/QueuePairTransition"
 import * as Host from "../host.ts"
 import * as Address from "./address.ts"
 import * as QueuePairError from "./queuePairError.ts"
-import type { QueuePairObject, QueuePairState } from "./queueState.ts"
+import { isUnderWay, type QueuePairObject, type QueuePairState } from "./queueState.ts"
 import * as Requester from "./requester.ts"
 import { portOf } from "./state.ts"
 
@@ -54,7 +54,10 @@ export const apply = (object: QueuePairObject, attributes: QueuePairAttributes.M
   }
   object.attributes = { ...object.attributes, ...values }
   if (values.sqPsn !== undefined) sends.psn = values.sqPsn
-  if (values.rqPsn !== undefined) object.expectedPsn = values.rqPsn
+  if (values.rqPsn !== undefined) {
+    object.expectedPsn = values.rqPsn
+    object.isMissing = false
+  }
   if (qpState === "err") return QueuePairError.toError(object)
   object.state = qpState ?? state
   sends.draining = sends.draining && object.state === "sqd"
@@ -87,7 +90,7 @@ export const report = (
   altPath: attributes.altPath,
   pkeyIndex: attributes.pkeyIndex ?? Identifier.PKeyIndex.make(0),
   enSqdAsyncNotify: false,
-  sqDraining: state === "sqd" && sends.waits !== undefined,
+  sqDraining: state === "sqd" && isUnderWay(sends),
   maxRdAtomic: powerOfTwo(attributes.maxRdAtomic ?? 0),
   maxDestRdAtomic: powerOfTwo(attributes.maxDestRdAtomic ?? 0),
   minRnrTimer: attributes.minRnrTimer ?? 0,

@@ -5,8 +5,10 @@ import type * as DataPath from "@effect-rdma/verbs/operations/DataPath"
 import type * as QueuePairAttributes from "@effect-rdma/verbs/QueuePairAttributes"
 import type * as States from "@effect-rdma/verbs/QueuePairState"
 import type * as QueuePairType from "@effect-rdma/verbs/QueuePairType"
+import type * as WorkCompletionStatus from "@effect-rdma/verbs/WorkCompletionStatus"
 import { Deque } from "../deque.ts"
 import type * as Host from "../host.ts"
+import type { Answer } from "./responder.ts"
 import type { Destination } from "./route.ts"
 import type { CompletionQueueState, DomainState, OfContext, VerbsState } from "./state.ts"
 
@@ -38,15 +40,30 @@ export interface ReceiveQueue {
   readonly waiting: Set<() => void>
 }
 
+/** A request that was sent. */
+export interface Flight {
+  readonly request: SendEntry
+  /** The numbers of its packets. */
+  readonly psn: number
+  readonly packets: number
+  /** What came of it; it completes when those before it have. */
+  status: WorkCompletionStatus.WorkCompletionStatus | undefined
+  /** What the other side says each time that it hears it. */
+  answer: Answer | undefined
+}
+
 export interface SendQueue {
   ring: Ring
   readonly posted: Deque<SendEntry>
   /** How many have completed since the last one that told. */
   silent: number
-  /** The first one is under way, and this stops the timer that it waits for. */
+  /** The first of those posted: they were sent, and are not answered or stand behind one that is not. */
+  readonly flights: Deque<Flight>
+  isSending: boolean
+  /** Nothing is sent for now, and this stops the timer that ends it. */
   waits: (() => void) | undefined
-  /** It waits because nobody heard it. */
-  isLost: boolean
+  /** Stops the timer that sends what nobody answered again. */
+  timer: (() => void) | undefined
   /** How often the first one was sent again: because nobody answered, and because there was no receive. */
   retries: number
   rnrRetries: number
@@ -97,6 +114,8 @@ export interface QueuePairObject {
   routed: { readonly attributes: QueuePairAttributes.Modification; readonly to: Destination | undefined } | undefined
   /** The number that the next packet to it must have. */
   expectedPsn: number
+  /** It has said that it misses that one. */
+  isMissing: boolean
   /** Whether it has told that a peer talks to it. */
   isEstablished: boolean
   /** What counts its operations. */
@@ -127,13 +146,18 @@ export const makeSends = (): SendQueue => ({
   ring: { used: 0 },
   posted: new Deque(),
   silent: 0,
+  flights: new Deque(),
+  isSending: false,
   waits: undefined,
-  isLost: false,
+  timer: undefined,
   retries: 0,
   rnrRetries: 0,
   psn: 0,
   draining: false
 })
+
+/** Whether anything that was sent has not completed. */
+export const isUnderWay = ({ flights, waits }: SendQueue): boolean => flights.length > 0 || waits !== undefined
 
 const groups = new WeakMap<Host.FabricState, Map<string, Set<QueuePairState>>>()
 

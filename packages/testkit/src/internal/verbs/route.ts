@@ -1,7 +1,9 @@
 import * as Gid from "@effect-rdma/core/Gid"
 import type * as AddressHandleAttributes from "@effect-rdma/verbs/AddressHandleAttributes"
+import type * as Fabric from "../../Fabric.ts"
 import type * as Topology from "../../Topology.ts"
 import * as Host from "../host.ts"
+import * as Link from "../link.ts"
 import * as Wires from "../umad/wires.ts"
 import * as QueueState from "./queueState.ts"
 import { portOf } from "./state.ts"
@@ -20,6 +22,7 @@ export const find = (
 ): Destination | undefined => {
   const from = portOf(device, address.portNum)
   if (from === undefined) return undefined
+  if (from.linkLayer === "ethernet") return address.grh && Host.portsOf(fabric, address.grh.dgid)[0]
   for (const host of fabric.hosts.values()) {
     for (const device of host.devices) {
       for (const port of device.description.ports) {
@@ -44,6 +47,30 @@ export const isOpen = (
   return !fabric.hasSubnet || !isInfiniband(device, portNum) || Wires.isOpen(fabric.managed(), { device, portNum }, to)
 }
 
+/**
+ * Takes a packet over the links of a way that is open, and lets it arrive when it has got over them, unless it is lost. On
+ * its way it is a copy. So long is it on a link, unless told as long as its bytes.
+ */
+export const carry = (
+  fabric: Host.FabricState,
+  from: Destination,
+  to: Destination,
+  packet: Omit<Fabric.Packet, "count">,
+  arrive: (bytes: Uint8Array) => void,
+  length?: number
+): void => {
+  if (!fabric.isDisturbed || from.device === to.device) return arrive(packet.bytes)
+  const now = fabric.now()
+  let at: number | undefined = now
+  for (const hop of linksBetween(fabric, from, to)) {
+    at = Link.pass(hop, at, packet, length)
+    if (at === undefined) return
+  }
+  if (at <= now) return arrive(packet.bytes)
+  const bytes = packet.bytes.slice()
+  fabric.after(at - now, () => fabric.work.run(() => arrive(bytes)))
+}
+
 /** Has the ports of the way count a message, where there are such that count. */
 export const count = (
   fabric: Host.FabricState,
@@ -65,14 +92,31 @@ export const destinationOf = (self: QueueState.QueuePairObject): Destination | u
   return self.routed.to
 }
 
-/** The queue pair that a connected one talks to, if that one can hear it now. */
-export const peerOf = (self: QueueState.QueuePairObject): QueueState.QueuePairObject | undefined => {
+/** The way from a connected queue pair to where its peer is. */
+export interface Way {
+  readonly from: Destination
+  readonly to: Destination
+  readonly qpNum: number
+}
+
+export const wayOf = (self: QueueState.QueuePairObject): Way | undefined => {
   const { ahAttr, destQpNum } = self.attributes
   const to = destinationOf(self)
-  if (ahAttr === undefined || destQpNum === undefined || to === undefined) return undefined
-  if (!isOpen(self.verbs.fabric, self.device, ahAttr.portNum, to)) return undefined
-  const peer = QueueState.of(to.device).pairs.get(destQpNum)
-  return peer !== undefined && peer.qpType === counterparts[self.qpType] && hears.has(peer.state) ? peer : undefined
+  return ahAttr === undefined || destQpNum === undefined || to === undefined
+    ? undefined
+    : { from: { device: self.device, portNum: ahAttr.portNum }, to, qpNum: destQpNum }
+}
+
+/** The queue pair at the end of a way, if it can hear the one who sends there now. */
+export const peerAt = (
+  self: QueueState.QueuePairObject,
+  { from, qpNum, to }: Way
+): QueueState.QueuePairObject | undefined => {
+  if (!isOpen(self.verbs.fabric, from.device, from.portNum, to)) return undefined
+  const peer = QueueState.of(to.device).pairs.get(qpNum)
+  const isPeer = peer !== undefined && peer.qpType === counterparts[self.qpType] && hears.has(peer.state)
+  // It takes packets from where it is connected to.
+  return isPeer && destinationOf(peer)?.device === from.device ? peer : undefined
 }
 
 export const hears: ReadonlySet<string> = new Set(["rtr", "rts", "sqd", "sqe"])
@@ -80,6 +124,14 @@ export const hears: ReadonlySet<string> = new Set(["rtr", "rts", "sqd", "sqe"])
 // -----------------------------------------------------------------------------
 // internal
 // -----------------------------------------------------------------------------
+
+const linksBetween = (fabric: Host.FabricState, from: Destination, to: Destination): ReadonlyArray<Link.Hop> =>
+  isInfiniband(from.device, from.portNum)
+    ? Wires.linksBetween(fabric.managed(), from, to)
+    : [
+      { link: Link.ofEthernet(from.device, from.portNum), direction: 0 },
+      { link: Link.ofEthernet(to.device, to.portNum), direction: 1 }
+    ]
 
 const isUp = ({ description }: Host.DeviceState, portNum: number): boolean =>
   description.ports.some((port) => port.number === portNum && port.state === "active")
@@ -94,5 +146,5 @@ const answersTo = (
   { dlid, grh }: AddressHandleAttributes.AddressHandleAttributes
 ): boolean => {
   if (port.linkLayer === "infiniband" && dlid !== 0) return (dlid >> port.lmc) === (port.lid >> port.lmc)
-  return grh !== undefined && Host.gidsOf(port).some((row) => Gid.Equivalence(row.gid, grh.dgid))
+  return grh !== undefined && port.gids.some(({ gid }) => Gid.Equivalence(gid, grh.dgid) && !Gid.isZero(gid))
 }

@@ -11,6 +11,7 @@ import * as Effect from "effect/Effect"
 import type * as Latch from "effect/Latch"
 import { FabricMisuse } from "../../FabricMisuse.ts"
 import type * as Topology from "../../Topology.ts"
+import type * as Arrivals from "../arrivals.ts"
 import type { Deque } from "../deque.ts"
 import type * as Heap from "../heap.ts"
 import type * as Host from "../host.ts"
@@ -55,6 +56,9 @@ export interface CompletionQueueState extends OfContext {
   readonly wcFlags: ReadonlySet<CompletionQueueAttributes.WcFlag> | undefined
   readonly domain: DomainState | undefined
   readonly completions: Deque<Completed>
+  /** What is held back of what completed, and all that is still to come, delayed ones too. */
+  readonly held: Arrivals.Held
+  readonly late: Set<Completed>
   cqe: number
   /** Which completion gives the next event, if any. */
   armed: "any" | "solicited" | undefined
@@ -65,6 +69,7 @@ export interface CompletionQueueState extends OfContext {
 
 export interface AsyncEventsState {
   readonly pending: Array<AsyncEvent.AsyncEvent>
+  readonly held: Arrivals.Held
   /** Open while events are pending, and for good when the device is gone. */
   readonly readable: Latch.Latch
 }
