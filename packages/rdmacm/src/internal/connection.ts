@@ -27,9 +27,10 @@ export const prepare = Effect.fnUntraced(function*(id: CmId.CmId, options: Messa
 
 /** Moves the queue pair to where it sends and receives. */
 export const makeReady = (id: CmId.CmId, { queuePair }: Messages.Messages<"rc">) =>
-  Effect.andThen(
-    CmId.moveQueuePair(id, queuePair, "rtr", { minRnrTimer }),
-    CmId.moveQueuePair(id, queuePair, "rts")
+  // Before there was an answer the connection manager let the other side do nothing but send.
+  CmId.moveQueuePair(id, queuePair, "init").pipe(
+    Effect.andThen(CmId.moveQueuePair(id, queuePair, "rtr", { minRnrTimer })),
+    Effect.andThen(CmId.moveQueuePair(id, queuePair, "rts"))
   )
 
 /** What the other side is told beside the private data. */
