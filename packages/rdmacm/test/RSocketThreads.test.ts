@@ -47,6 +47,9 @@ const fill = (enter: (number: number) => Effect.Effect<void, RdmaCmError>) =>
     return assert.fail("no end")
   })
 
+/** A line of what is mapped into a process. */
+const of = (file: string) => `7f0 r-xp 0 08:01 1 /usr/lib/x86_64-linux-gnu/${file}\n`
+
 describe("threads of rsockets", () => {
   it.effect("have room for many once they were started often enough, and refuse more with ENOSPC", () =>
     Effect.gen(function*() {
@@ -119,7 +122,6 @@ describe("threads of rsockets", () => {
     }))
 
   it("are those of a release before 53", () => {
-    const of = (file: string) => `7f0 r-xp 0 08:01 1 /usr/lib/x86_64-linux-gnu/${file}\n`
     assert.isTrue(Threads.growsWrongly(of("libibverbs.so.1.14.44.0") + of("librdmacm.so.1.3.44.0")))
     assert.isTrue(Threads.growsWrongly(of("librdmacm.so.1.3.52.0")))
     assert.isFalse(Threads.growsWrongly(of("librdmacm.so.1.3.53.0")))

@@ -77,8 +77,7 @@ interface Thread {
 
 /** `visit` has a new rsocket enter a thread and leave it. */
 export const make = (look: () => boolean, visit: (name: Name) => Effect.Effect<Visit>): Threads => {
-  const thread = (): Thread => ({ inside: new Set(), passing: 0, most: fewest })
-  const threads = { listening: thread(), connecting: thread() }
+  const threads = { listening: makeThread(), connecting: makeThread() }
   const preparing = Semaphore.makeUnsafe(1)
   let isPrepared = false
   let wrong: boolean | undefined
@@ -149,5 +148,7 @@ export const make = (look: () => boolean, visit: (name: Name) => Effect.Effect<V
 
 /** What a table has room for without having been started before. */
 const fewest = 3
+
+const makeThread = (): Thread => ({ inside: new Set(), passing: 0, most: fewest })
 
 const ENOSPC = Errno.numberOf("ENOSPC")
