@@ -10,6 +10,7 @@ import { text } from "node:stream/consumers"
 import { askRdma, kernelHolds, once as onceInProcess } from "../packages/testkit/test/lanes/softRoce.ts"
 import { type Case, mckey, printedBy, rping, ucmatose, udaddy } from "./connectionsTest.ts"
 import * as Mckey from "./mckey.ts"
+import { nodeFlags } from "./nodeFlags.ts"
 import * as Rping from "./rping.ts"
 import * as Ucmatose from "./ucmatose.ts"
 import * as Udaddy from "./udaddy.ts"
@@ -222,7 +223,7 @@ describe("a program of its own", () => {
     "serves C and ends with 0",
     Effect.fnUntraced(function*() {
       const { client, printed } = rping({ count: 5 })
-      const child = spawn(process.execPath, [join(import.meta.dirname, "rping.ts"), "-s", "-v"], {
+      const child = spawn(process.execPath, [...nodeFlags, join(import.meta.dirname, "rping.ts"), "-s", "-v"], {
         stdio: ["ignore", "pipe", "inherit"]
       })
       const [output, exit, lines] = yield* Effect.all([

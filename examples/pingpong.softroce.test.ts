@@ -9,6 +9,7 @@ import { join } from "node:path"
 import { text } from "node:stream/consumers"
 import { promisify } from "node:util"
 import { kernelHolds, once as onceInProcess } from "../packages/testkit/test/lanes/softRoce.ts"
+import { nodeFlags } from "./nodeFlags.ts"
 import { tcpPeer } from "./pingpong.ts"
 import { type AllOptions, assertPrinted, options, printedBy, type Program, programs } from "./pingpongTest.ts"
 
@@ -102,7 +103,7 @@ describe.for(["rc", "ud", "srq"] as const)("%s-pingpong", (name) => {
 })
 
 const start = (...args: ReadonlyArray<string>) =>
-  spawn(process.execPath, [join(import.meta.dirname, "rc-pingpong.ts"), ...args], {
+  spawn(process.execPath, [...nodeFlags, join(import.meta.dirname, "rc-pingpong.ts"), ...args], {
     stdio: ["ignore", "pipe", "inherit"]
   })
 const exitOf = (child: ReturnType<typeof start>) => Effect.promise(() => once(child, "exit"))

@@ -134,9 +134,7 @@ const start = (options: GuestOptions) =>
 
 const qemuArguments = (options: GuestOptions, script: string): ReadonlyArray<string> =>
   [
-    // V8 guards its code with memory protection keys where there are any, and is known to end by SIGSEGV at times by that:
-    // two of some twenty runs of a lane had a Node process that ended so before its first line.
-    ["-M", "q35", "-cpu", "max,pku=off", "-accel", "tcg,thread=multi", "-smp", "2", "-m", "4G"],
+    ["-M", "q35", "-cpu", "max", "-accel", "tcg,thread=multi", "-smp", "2", "-m", "4G"],
     ["-nodefaults", "-no-reboot", "-display", "none"],
     ["-kernel", options.kernel.kernel, "-initrd", options.kernel.initramfs],
     // A kernel that went wrong ends at once instead of standing still. Left to itself it takes an emulated device for its
