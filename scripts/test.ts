@@ -127,7 +127,7 @@ const main = Effect.gen(function*() {
     yield* tests("fabric", results),
     yield* laneTests("abi", results),
     yield* laneTests("ibsim", results, ["rdma-lane", "ibsim", "--"]),
-    yield* laneTests("softroce", results, ["rdma-lane", "softroce", "--timeout", "900", "--out", results, "--"]),
+    yield* laneTests("softroce", results, ["rdma-lane", "softroce", "--timeout", "1200", "--out", results, "--"]),
     yield* laneTests("softroce2", results),
     yield* laneTests("host", results),
     yield* check("a project with the packed packages", "node", "scripts/tarballs.ts"),
