@@ -44,6 +44,22 @@ export const suite = <Others = never>(lane: RdmaCmLane.RdmaCmLane<Others>): void
       assert.strictEqual(remote.bytes[117], 0)
     }))
 
+  it("who accepted writes to the memory of who connected, and reads it", () =>
+    Effect.gen(function*() {
+      const { client, server } = yield* connected()
+      const remote = yield* MemoryRegion.alloc(client.domain, {
+        length: 64,
+        access: ["localWrite", "remoteWrite", "remoteRead"]
+      })
+      const local = yield* MemoryRegion.alloc(server.domain, { length: 64, access: ["localWrite"] })
+      local.bytes.set(bytes("there and back"))
+      yield* Connection.write(server, { region: local, remote: RemoteMemory.of(remote) })
+      assert.strictEqual(text(remote.bytes.slice(0, 14)), "there and back")
+      local.bytes.fill(0)
+      yield* Connection.read(server, { region: local, remote: RemoteMemory.of(remote) })
+      assert.strictEqual(text(local.bytes.slice(0, 14)), "there and back")
+    }))
+
   it("a megabyte is read from the memory of the other side", () =>
     Effect.gen(function*() {
       const { client, local, memory, remote } = yield* offered(["remoteRead"], 1 << 20)
