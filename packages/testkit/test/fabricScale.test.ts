@@ -11,14 +11,13 @@ const measure = () => {
 }
 
 describe("a large fabric", () => {
-  it("of 64 hosts has 10,000 queue pairs within 4 s of the processor, and in 500 MB each of them with a message", () => {
+  it("of 64 hosts has 10,000 queue pairs within 2 s of the processor, and in 500 MB each of them with a message", () => {
     let best = measure()
-    // They take less than 2 s on the machine of the figures. Others are slower, and other programs take of the caches: the best of
-    // three, and twice the time.
-    for (let again = 2; again > 0 && best.processorMillis.made >= 4000; again--) best = measure()
+    // Other programs take of the caches: the best of three.
+    for (let again = 2; again > 0 && best.processorMillis.made >= 2000; again--) best = measure()
     const { live, megabytes, processorMillis, received } = best
     assert.deepStrictEqual({ live, received }, { live: 10_000, received: 10_000 })
-    assert.isBelow(processorMillis.made, 4000)
+    assert.isBelow(processorMillis.made, 2000)
     assert.isBelow(megabytes, 500)
   })
 })
