@@ -8,6 +8,7 @@ import { spawn } from "node:child_process"
 import { createInterface } from "node:readline"
 import type { Readable } from "node:stream"
 import { rping } from "./connectionsTest.ts"
+import { nodeFlags } from "./nodeFlags.ts"
 import type { Options } from "./rping.ts"
 import type { Report } from "./twoHosts.ts"
 
@@ -34,7 +35,7 @@ const onTwoHosts = (first: string, second: string) =>
     const sides = ["sh", "-c", first, "---", "sh", "-c", second]
     const child = spawn(
       "node_modules/.bin/rdma-lane",
-      ["softroce", "--timeout", "580", "--hosts", "2", "--", ...sides],
+      ["softroce", "--timeout", "580", "--cpus", "1", "--hosts", "2", "--", ...sides],
       {
         cwd: root,
         stdio: ["ignore", "pipe", "pipe"]
@@ -50,9 +51,11 @@ const onTwoHosts = (first: string, second: string) =>
     }
   })
 
+const node = ["node", ...nodeFlags].join(" ")
+
 /** Runs ours on a host, with one set of options after the other. */
 const ours = (...runs: ReadonlyArray<Options>) =>
-  `exec node examples/twoHosts.ts ${runs.map((options) => `'${JSON.stringify(options)}'`).join(" ")}`
+  `exec ${node} examples/twoHosts.ts ${runs.map((options) => `'${JSON.stringify(options)}'`).join(" ")}`
 
 /** The other side may not be up yet. */
 const untilItWorks = (command: string) => `until ${command}; do sleep 1; done`
@@ -113,7 +116,7 @@ describe("rping between two kernels", () => {
       const { client, printed, server } = rping({ count: 50 })
       const endless = { ...client, address: "host-1", count: 0, verbose: false, port: 7175 }
       const { complaints, ends, first, second } = yield* onTwoHosts(
-        `node examples/twoHosts.ts '${JSON.stringify(server)}'; ${stopAmid("rping -s -p 7175")}`,
+        `${node} examples/twoHosts.ts '${JSON.stringify(server)}'; ${stopAmid("rping -s -p 7175")}`,
         ours({ ...client, address: "host-1" }, endless)
       )
       const [served] = reportsOf(first)

@@ -22,16 +22,16 @@ const modelled = globSync("packages/{verbs,rdmacm,umad}/src/*.ts", { cwd: root }
   }))
 )
 
-const recorded = lanes.flatMap((lane) => {
-  const file = join(records, `${lane}.jsonl`)
-  return existsSync(file)
-    ? readFileSync(file, "utf8").split("\n").filter((line) => line !== "").map((line) =>
-      JSON.parse(line) as { readonly lane: string; readonly acquire: string; readonly release: string }
-    )
-    : []
-})
+// Each run of tests has a folder of its own.
+const recordsOf = (lane: string): ReadonlyArray<string> => globSync(join(records, "**", `${lane}.jsonl`))
 
-const lanesThatRan = new Set(lanes.filter((lane) => existsSync(join(records, `${lane}.jsonl`))))
+const recorded = lanes.flatMap(recordsOf).flatMap((file) =>
+  readFileSync(file, "utf8").split("\n").filter((line) => line !== "").map((line) =>
+    JSON.parse(line) as { readonly lane: string; readonly acquire: string; readonly release: string }
+  )
+)
+
+const lanesThatRan = new Set(lanes.filter((lane) => recordsOf(lane).length > 0))
 
 const before = existsSync(table) ? readFileSync(table, "utf8") : ""
 const cellBefore = (id: string, lane: (typeof lanes)[number]): string =>

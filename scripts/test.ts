@@ -4,8 +4,9 @@
  * As root on Debian it installs the system packages that the lanes lack. Elsewhere a lane that cannot run is skipped with
  * the command that would make it run; with `CI=true` it is a failure.
  */
-import { Console, Effect, FileSystem, Path, Schema } from "effect"
+import { Console, Effect, FileSystem, Schema, Semaphore, Stream } from "effect"
 import { ChildProcess } from "effect/process"
+import { join } from "node:path"
 import { ExitStatus } from "../packages/testkit/src/internal/lane/laneError.ts"
 import { aptCommand, install, missing, packagesOf } from "../packages/testkit/src/internal/lane/packages.ts"
 import { runCommand } from "../packages/testkit/src/internal/lane/runCommand.ts"
@@ -22,6 +23,7 @@ const failed: Counts = { passed: 0, failed: 1, skipped: 0 }
 const skipped: Counts = { passed: 0, failed: 0, skipped: 1 }
 
 const root = import.meta.dirname.replace(/\/scripts$/, "")
+const results = join(root, "coverage")
 const isCi = process.env["CI"] === "true"
 
 /** A check of the sources: silent when it passes, with its whole output when it does not. */
@@ -36,7 +38,7 @@ const check = (name: string, command: string, ...args: ReadonlyArray<string>) =>
     return failed
   })
 
-const checks = Effect.all([
+const checks = [
   check("format", "dprint", "check"),
   check("barrels", "node", "scripts/barrels.ts", "--check"),
   check("lint", "oxlint", "--deny-warnings"),
@@ -44,7 +46,7 @@ const checks = Effect.all([
   check("build", "tsc", "-b", "tsconfig.json"),
   check("Effect diagnostics", "effect-tsgo", "diagnostics", "--project", "tsconfig.tests.json", "--strict"),
   check("examples in the documentation", "node", "scripts/documentationExamples.ts")
-])
+]
 
 const Report = Schema.fromJsonString(Schema.Struct({
   numPassedTests: Schema.Int,
@@ -53,36 +55,52 @@ const Report = Schema.fromJsonString(Schema.Struct({
   numTodoTests: Schema.Int
 }))
 
-/** Runs the tests of one Vitest project, in `runner` when they need one. */
-const tests = (project: string, results: string, runner: ReadonlyArray<string> = []) =>
+interface Run {
+  /** In front of each line that it prints; its folder of results. */
+  readonly name: string
+  /** The Vitest project, and of its files those in which path this occurs. */
+  readonly project: string
+  readonly files?: string
+  /** Of the Debian packages what it needs. */
+  readonly packages?: ReadonlyArray<string>
+  /** What the tests run in. */
+  readonly runner?: (folder: string) => ReadonlyArray<string>
+}
+
+/** Runs tests, and prints what they print line by line, since another run may print at the same time. */
+const tests = ({ files, name, project, runner = () => [] }: Run) =>
   Effect.gen(function*() {
     const fs = yield* FileSystem.FileSystem
-    const report = `${results}/${project}.json`
-    const vitest = [
+    const folder = join(results, name)
+    yield* fs.makeDirectory(folder, { recursive: true })
+    const report = join(folder, "report.json")
+    const [command = "", ...args] = [
+      ...runner(folder),
       "vitest",
       "run",
       "--project",
       project,
       "--reporter=default",
       "--reporter=json",
-      `--outputFile.json=${report}`
+      `--outputFile.json=${report}`,
+      ...(files === undefined ? [] : [files])
     ]
-    const [command = "", ...args] = [...runner, ...vitest]
-    yield* Console.log(`\n--- ${project}`)
     const child = yield* ChildProcess.make(command, args, {
       cwd: root,
-      env: { EFFECT_RDMA_COVERAGE: results },
+      env: { EFFECT_RDMA_COVERAGE: folder },
       extendEnv: true,
-      stdin: "ignore",
-      stdout: "inherit",
-      stderr: "inherit"
+      stdin: "ignore"
     })
+    yield* Stream.runForEach(
+      Stream.splitLines(Stream.decodeText(child.all)),
+      (line) => Console.log(`${name}: ${line}`)
+    )
     const status = yield* child.exitCode
     // The runner has said why.
     if (status === ExitStatus.cannotRunHere && !(yield* fs.exists(report))) return isCi ? failed : skipped
     const counts = yield* fs.readFileString(report).pipe(Effect.flatMap(Schema.decodeEffect(Report)), Effect.option)
     if (counts._tag === "None") {
-      yield* Console.log(`FAIL ${project} left no report (exit status ${status})`)
+      yield* Console.log(`FAIL ${name} left no report (exit status ${status})`)
       return failed
     }
     const { numFailedTests, numPassedTests, numPendingTests, numTodoTests } = counts.value
@@ -91,45 +109,63 @@ const tests = (project: string, results: string, runner: ReadonlyArray<string> =
     return { passed: numPassedTests, failed: numFailedTests + unreported, skipped: numPendingTests + numTodoTests }
   }).pipe(Effect.scoped)
 
-/** The Debian packages that the tests of a lane need. */
-const systemPackages = {
-  ...packagesOf,
-  softroce2: packagesOf.softroce,
-  abi: ["gcc", "libc6-dev", "libibverbs-dev", "librdmacm-dev", "libibumad-dev", "libibmad-dev", "libopensm-dev"],
-  host: ["libibverbs1", "librdmacm1", "libibumad3"]
-} as const
+// One apt-get at a time.
+const installing = Semaphore.makeUnsafe(1)
 
-/** The tests of a lane that needs system packages. */
-const laneTests = (lane: keyof typeof systemPackages, results: string, runner: ReadonlyArray<string> = []) =>
+/** Runs tests when the system packages are there that they need. */
+const run = (self: Run) =>
   Effect.gen(function*() {
-    const lacking = yield* missing(systemPackages[lane])
-    if (lacking.length > 0 && process.getuid?.() === 0) yield* install(lacking)
+    const needed = self.packages ?? []
+    const lacking = needed.length === 0 ? [] : yield* missing(needed)
+    if (lacking.length > 0 && process.getuid?.() === 0) yield* installing.withPermit(install(lacking))
     else if (lacking.length > 0) {
-      yield* Console.log(`\n--- ${lane} cannot run here; run: sudo ${aptCommand(lacking)}`)
+      yield* Console.log(`${self.name} cannot run here; run: sudo ${aptCommand(lacking)}`)
       return isCi ? failed : skipped
     }
-    return yield* tests(lane, results, runner)
+    return yield* tests(self)
   }).pipe(
     Effect.catchTag(
       "LaneError",
-      (error) => Effect.as(Console.log(`\n--- ${lane}: ${error.message}`), isCi ? failed : skipped)
+      (error) => Effect.as(Console.log(`${self.name}: ${error.message}`), isCi ? failed : skipped)
     )
   )
 
+/**
+ * The tests of all lanes, the longest first. The guest of Soft-RoCE with one processor, and what else runs beside it, take a
+ * processor each; the programs that poll want two.
+ */
+const runs: ReadonlyArray<Run> = [
+  {
+    name: "softroce",
+    project: "softroce",
+    files: "packages/",
+    packages: packagesOf.softroce,
+    runner: (folder) => ["rdma-lane", "softroce", "--cpus", "1", "--timeout", "1200", "--out", folder, "--"]
+  },
+  { name: "fabric", project: "fabric" },
+  {
+    name: "abi",
+    project: "abi",
+    packages: ["gcc", "libc6-dev", "libibverbs-dev", "librdmacm-dev", "libibumad-dev", "libibmad-dev", "libopensm-dev"]
+  },
+  { name: "ibsim", project: "ibsim", packages: packagesOf.ibsim, runner: () => ["rdma-lane", "ibsim", "--"] },
+  { name: "host", project: "host", packages: ["libibverbs1", "librdmacm1", "libibumad3"] },
+  {
+    name: "softroce-examples",
+    project: "softroce",
+    files: "examples/",
+    packages: packagesOf.softroce,
+    runner: (folder) => ["rdma-lane", "softroce", "--timeout", "900", "--out", folder, "--"]
+  },
+  { name: "softroce2", project: "softroce2", packages: packagesOf.softroce }
+]
+
 const main = Effect.gen(function*() {
   const fs = yield* FileSystem.FileSystem
-  const path = yield* Path.Path
-  const results = path.join(root, "coverage")
   yield* fs.remove(results, { recursive: true, force: true })
-  yield* fs.makeDirectory(results)
   const counts = [
-    ...(yield* checks),
-    yield* tests("fabric", results),
-    yield* laneTests("abi", results),
-    yield* laneTests("ibsim", results, ["rdma-lane", "ibsim", "--"]),
-    yield* laneTests("softroce", results, ["rdma-lane", "softroce", "--timeout", "1200", "--out", results, "--"]),
-    yield* laneTests("softroce2", results),
-    yield* laneTests("host", results),
+    ...(yield* Effect.all(checks, { concurrency: 2 })),
+    ...(yield* Effect.forEach(runs, run, { concurrency: 2 })),
     yield* check("a project with the packed packages", "node", "scripts/tarballs.ts"),
     yield* check("coverage table", "node", "scripts/coverage.ts")
   ]

@@ -7,6 +7,7 @@ import { execFile } from "node:child_process"
 import { chmodSync, existsSync, mkdirSync, rmSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { promisify } from "node:util"
+import { nodeFlags } from "../../../../examples/nodeFlags.ts"
 
 const run = promisify(execFile)
 
@@ -55,7 +56,7 @@ const decodeReport = Schema.decodeEffect(
 
 const openAllAs = (user: number) =>
   Effect.promise(() =>
-    run(process.execPath, [join(import.meta.dirname, "openAll.ts"), device], { uid: user, gid: user })
+    run(process.execPath, [...nodeFlags, join(import.meta.dirname, "openAll.ts"), device], { uid: user, gid: user })
   ).pipe(Effect.flatMap(({ stdout }) => decodeReport(stdout)))
 
 const rdma = (...args: ReadonlyArray<string>) => Effect.promise(() => run("rdma", args, { timeout: 30_000 }))

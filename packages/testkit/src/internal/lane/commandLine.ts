@@ -32,14 +32,18 @@ export const parse = <const Options extends NonNullable<ParseArgsConfig["options
     return { command, positionals, values }
   })
 
-/** A number of seconds above zero, or the default when the option was not given. */
-export const seconds = (
-  name: string,
-  text: string | undefined,
-  fallback: number
-): Effect.Effect<number, LaneError> => {
-  const value = text === undefined ? fallback : Number(text)
-  return Number.isFinite(value) && value > 0
-    ? Effect.succeed(value)
-    : Effect.fail(usage(`--${name} must be a number of seconds above zero, not ${JSON.stringify(text)}`))
-}
+/** What reads the number of an option, which is the default when the option was not given. */
+const number =
+  (what: string, isOne: (value: number) => boolean) =>
+  (name: string, text: string | undefined, fallback: number): Effect.Effect<number, LaneError> => {
+    const value = text === undefined ? fallback : Number(text)
+    return isOne(value)
+      ? Effect.succeed(value)
+      : Effect.fail(usage(`--${name} must be ${what} above zero, not ${JSON.stringify(text)}`))
+  }
+
+/** A number of seconds above zero. */
+export const seconds = number("a number of seconds", (value) => Number.isFinite(value) && value > 0)
+
+/** A whole number above zero. */
+export const count = number("a whole number", (value) => Number.isSafeInteger(value) && value > 0)

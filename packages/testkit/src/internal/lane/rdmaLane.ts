@@ -23,6 +23,7 @@ Options of both
   --timeout SECONDS         stops what runs (600)
 Options of softroce
   --hosts 2                 two kernels on one network: -- CMD... --- CMD...
+  --cpus N                  how many processors the guest has (2): with 1 it disturbs others less, and is hardly slower
   --out DIR                 a folder that the command may write to; its other writes stay in the guest
   --boot-timeout SECONDS    how long the guest may take to boot (120)
   --console                 shows what the kernel says

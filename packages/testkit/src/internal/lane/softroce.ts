@@ -8,7 +8,7 @@
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
-import { parse, seconds } from "./commandLine.ts"
+import { count, parse, seconds } from "./commandLine.ts"
 import * as Guest from "./guest.ts"
 import * as GuestKernel from "./guestKernel.ts"
 import { guestEnvironment, guestScript } from "./guestScript.ts"
@@ -22,6 +22,7 @@ export const softroce = Effect.fnUntraced(function*(words: ReadonlyArray<string>
     "boot-timeout": { type: "string" },
     out: { type: "string" },
     hosts: { type: "string" },
+    cpus: { type: "string" },
     console: { type: "boolean", default: false }
   })
   if (stray !== undefined) return yield* usage(`the command comes after --, and ${stray} before it`)
@@ -29,6 +30,7 @@ export const softroce = Effect.fnUntraced(function*(words: ReadonlyArray<string>
   const asked = {
     out: values.out,
     bootSeconds: yield* seconds("boot-timeout", values["boot-timeout"], 120),
+    cpus: yield* count("cpus", values.cpus, 2),
     showConsole: values.console
   }
   const run = values.hosts === undefined
@@ -45,6 +47,7 @@ export const softroce = Effect.fnUntraced(function*(words: ReadonlyArray<string>
 interface Asked {
   readonly out: string | undefined
   readonly bootSeconds: number
+  readonly cpus: number
   readonly showConsole: boolean
 }
 
