@@ -162,8 +162,9 @@ export type Arrival =
  * - `dropped`: what it tells of has happened, and nobody hears of it;
  * - `duplicated`: it comes twice;
  * - `delayed`: it comes so much later, on Effect's Clock, and others overtake it;
- * - `reordered`: it comes behind the next `behind` arrivals of the same queue or channel, one unless told. Of completions
- *   those of other queue pairs only can be meant: then what is of its own queue pair waits with it.
+ * - `reordered`: it comes behind the next `behind` arrivals of the same queue or channel, one unless told, and not while
+ *   fewer have come. Of completions those of other queue pairs only can be meant: then what is of its own queue pair waits
+ *   with it.
  *
  * @category models
  * @since 0.1.0
@@ -224,10 +225,10 @@ export class Fabric extends Context.Service<Fabric, {
    * Disturbs the link at a port from now on; what is left out is undisturbed. An InfiniBand port is one of the node of that
    * name, as in `setNode`, with a link to the port that it is cabled to. An Ethernet port is one of an adapter such as
    * `host-a rxe0`, with a link to the network that all of them are on. What a host sends to itself goes over none, and
-   * rsockets take no time.
+   * neither does the request of an rsocket to connect.
    *
-   * What a reliable queue pair has lost is sent again after its `timeout`, or when its peer misses it; the connection manager
-   * and MADs have timeouts of their own; anything else is gone. Dies with `FabricMisuse` when there is no such port, or no
+   * What a reliable queue pair has lost is sent again after its `timeout`, or when its peer misses it, and that of an rsocket
+   * after 2.1 s; the connection manager and MADs have timeouts of their own; anything else is gone. Dies with `FabricMisuse` when there is no such port, or no
    * cable at it.
    */
   readonly disturb: (node: string, portNum: number, disturbance: Disturbance) => Effect.Effect<void>

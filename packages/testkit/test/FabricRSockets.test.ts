@@ -9,6 +9,7 @@ import * as Fabric from "@effect-rdma/testkit/Fabric"
 import * as Faults from "@effect-rdma/testkit/Faults"
 import { assert, describe, it } from "@effect/vitest"
 import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -175,6 +176,76 @@ describe("Fabric: rsockets", () => {
         const write = yield* Effect.flip(RSocket.write(client, bytes("?")))
         assert.strictEqual(write.reason._tag, "EIO")
       })).pipe(withClock)
+    ))
+
+  it.effect("bytes take the time of the links, and the end comes behind them", () =>
+    fresh(
+      Effect.scoped(Effect.gen(function*() {
+        const { client, server } = yield* withClock(connected)
+        const fabric = yield* Fabric.Fabric
+        // 1000 bytes in a millisecond.
+        yield* fabric.disturb("host-b rxe0", 1, { latency: "5 millis", bandwidth: 0.008 })
+        const start = yield* Clock.currentTimeMillis
+        yield* RSocket.write(client, new Uint8Array(2000))
+        yield* RSocket.shutdown(client, "send")
+        const reading = yield* Effect.forkChild(
+          Effect.flatMap(Stream.runCollect(RSocket.stream(server)), (all) =>
+            Effect.map(Clock.currentTimeMillis, (now) => [all.length, all[0]?.length, now - start])),
+          { startImmediately: true }
+        )
+        yield* TestClock.setTime(start + 6.999)
+        assert.isUndefined(reading.pollUnsafe())
+        yield* TestClock.setTime(start + 7)
+        assert.deepStrictEqual(yield* Fiber.join(reading), [1, 2000, 7])
+      }))
+    ))
+
+  it.effect("what a link loses is sent again, and all comes once and in its order", () =>
+    fresh(
+      Effect.scoped(Effect.gen(function*() {
+        const { client, server } = yield* withClock(connected)
+        const memory = yield* RSocketMapping.make(client, { length: 4 })
+        // The other side hears of it with what is sent next.
+        yield* RSocket.write(client, bytes("?"))
+        yield* RSocket.read(server)
+        const fabric = yield* Fabric.Fabric
+        let [passed, lost] = [0, 0]
+        yield* fabric.disturb("host-a rxe0", 1, { drops: () => ++passed % 3 === 0 && ++lost > 0 })
+        for (let number = 0; number < 20; number++) yield* RSocket.write(server, Uint8Array.of(number))
+        yield* RSocketMapping.write(server, memory.remote, bytes("last"))
+        yield* RSocket.shutdown(server, "send")
+        const reading = yield* Effect.forkChild(Stream.runCollect(RSocket.stream(client)), { startImmediately: true })
+        yield* TestClock.adjust("2 seconds")
+        assert.isUndefined(reading.pollUnsafe())
+        yield* TestClock.adjust("10 seconds")
+        const all = (yield* Fiber.join(reading)).flatMap((piece) => [...piece])
+        assert.deepStrictEqual(all, Array.from({ length: 20 }, (_, number) => number))
+        assert.strictEqual(new TextDecoder().decode(memory.bytes), "last")
+        assert.deepStrictEqual([passed - lost, lost], [22, 10])
+      }))
+    ))
+
+  it.effect("a link that is cut for long breaks the connection: EIO; one that heals in time does not", () =>
+    fresh(
+      Effect.scoped(Effect.gen(function*() {
+        const { client, server } = yield* withClock(connected)
+        const fabric = yield* Fabric.Fabric
+        yield* fabric.setLink("host-b", "rxe0", 1, "down")
+        yield* RSocket.write(client, bytes("?"))
+        yield* TestClock.adjust("10 seconds")
+        yield* fabric.setLink("host-b", "rxe0", 1, "up")
+        yield* TestClock.adjust("3 seconds")
+        assert.strictEqual((yield* RSocket.read(server))?.length, 1)
+        yield* fabric.setLink("host-b", "rxe0", 1, "down")
+        yield* RSocket.write(client, bytes("?"))
+        yield* TestClock.adjust("17 seconds")
+        const reading = yield* Effect.forkChild(Effect.flip(RSocket.read(client)), { startImmediately: true })
+        yield* TestClock.adjust("177 millis")
+        assert.isUndefined(reading.pollUnsafe())
+        yield* TestClock.adjust("5 millis")
+        const error = yield* Fiber.join(reading)
+        assert.strictEqual(error._tag === "RdmaCmError" && error.reason._tag, "EIO")
+      }))
     ))
 
   it.effect("without RDMA: RdmaUnavailable; without devices: ENODEV", () =>

@@ -38,6 +38,10 @@ export interface RSocketState extends Heap.Native {
   canWrite: boolean
   /** What has come and was not read; each piece is a message that the other side has one place less for. */
   readonly arrived: Array<Uint8Array>
+  /** Those that are on their way to it. */
+  readonly coming: Array<Uint8Array>
+  /** What this side has said to the other one: how often, what of it has come there, and what is there too early. */
+  readonly said: { count: number; heard: number; readonly early: Map<number, () => void> }
   /** Of a listener, the connections that nobody has accepted. */
   readonly waiting: Array<RSockets.RSocketNumber>
   errno: number
@@ -62,6 +66,8 @@ export const make = (number: RSockets.RSocketNumber, id: IdState, family: keyof 
   canRead: false,
   canWrite: false,
   arrived: [],
+  coming: [],
+  said: { count: 0, heard: 0, early: new Map() },
   waiting: [],
   errno: 0,
   options: {
@@ -100,8 +106,11 @@ export const tell = (...sockets: ReadonlyArray<RSocketState | undefined>): void 
 /** How many bytes, and in how many messages, the other side has room for. */
 export const roomOf = ({ peer }: RSocketState): { readonly bytes: number; readonly messages: number } => {
   if (peer === undefined) return { bytes: 0, messages: 0 }
-  const unread = peer.arrived.reduce((sum, { length }) => sum + length, 0)
-  return { bytes: peer.options.ReceiveBuffer - unread, messages: peer.options.ReceiveQueue - peer.arrived.length }
+  const unread = [...peer.arrived, ...peer.coming]
+  return {
+    bytes: peer.options.ReceiveBuffer - unread.reduce((sum, { length }) => sum + length, 0),
+    messages: peer.options.ReceiveQueue - unread.length
+  }
 }
 
 const canSend = (self: RSocketState): boolean => {

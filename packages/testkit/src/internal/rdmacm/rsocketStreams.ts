@@ -1,5 +1,7 @@
 import type * as Errno from "@effect-rdma/core/Errno"
 import { FabricMisuse } from "../../FabricMisuse.ts"
+import * as Route from "../verbs/route.ts"
+import * as Address from "./address.ts"
 import { end, type MappingState, roomOf, type RSocketState, tell } from "./rsocketState.ts"
 
 /** How large the first message of a call is, and the largest. */
@@ -25,10 +27,9 @@ export const send = (self: RSocketState, bytes: Uint8Array): number | Errno.Errn
       return self.canWrite ? "EAGAIN" : "ECONNRESET"
     }
     const message = bytes.slice(sent, sent + Math.min(most, room.bytes))
-    if (self.step === "connected") self.peer?.arrived.push(message)
+    if (self.step === "connected") pass(self, message)
     sent += message.length
   }
-  if (sent > 0) tell(self.peer)
   return sent
 }
 
@@ -53,16 +54,13 @@ export const shutdown = (self: RSocketState, how: "receive" | "send" | "both"): 
   if (how !== "receive") self.canWrite = false
   tell(self)
   if (self.canWrite) return
-  const { peer } = self
-  if (!self.canRead) {
-    end(self, "disconnected")
-    if (peer !== undefined) end(peer, "disconnected")
-  } else if (peer?.canWrite) {
+  const isOver = !self.canRead
+  if (isOver) end(self, "disconnected")
+  say(self, nothing, (peer) => {
+    if (isOver || !peer.canWrite) return end(peer, "disconnected")
     peer.canRead = false
     tell(peer)
-  } else {
-    if (peer !== undefined) end(peer, "disconnected")
-  }
+  })
 }
 
 const findMapping = (self: RSocketState, offset: bigint): MappingState | undefined =>
@@ -85,8 +83,68 @@ export const writeMapped = (self: RSocketState, bytes: Uint8Array, offset: bigin
   const room = roomOf(self)
   if (room.bytes <= 0 || room.messages <= 0) return self.canWrite ? "EAGAIN" : "ECONNRESET"
   if (self.step !== "connected") return bytes.length
-  // The device of the other side refuses, and the connection breaks.
-  if (mapping.isMapped) mapping.bytes.set(bytes, at)
-  else end(self, "broken", "EIO")
+  const written = bytes.slice()
+  say(self, written, () => {
+    // The device of the other side refuses, and the connection breaks.
+    if (mapping.isMapped) mapping.bytes.set(written, at)
+    else end(self, "broken", "EIO")
+  })
   return bytes.length
 }
+
+// -----------------------------------------------------------------------------
+// internal
+// -----------------------------------------------------------------------------
+
+const nothing = new Uint8Array()
+
+/** Sends a message: until it is there, it takes the room that it will have. */
+const pass = (self: RSocketState, message: Uint8Array): void => {
+  self.peer?.coming.push(message)
+  say(self, message, (peer) => {
+    peer.coming.shift()
+    peer.arrived.push(message)
+    tell(peer)
+  })
+}
+
+/**
+ * Has something come to the other side, over the links that are between them, behind all that was said before. What is not
+ * there in time is sent again, and the connection breaks when nothing more gets through.
+ */
+const say = (self: RSocketState, bytes: Uint8Array, hear: (peer: RSocketState) => void): void => {
+  const { id, peer, said } = self
+  const { fabric } = id.channel
+  const number = said.count++
+  const attempt = (retries: number): void => {
+    const [from, to] = [id.place, peer?.id.place]
+    if (peer === undefined || from === undefined || to === undefined) return
+    if (Address.isOpen(fabric, from, to)) {
+      Route.carry(fabric, from, to, { kind: "message", bytes }, () => come(self, number, () => hear(peer)))
+    }
+    const { heard } = said
+    const isThere = () => said.heard > number || said.early.has(number)
+    if (isThere()) return
+    fabric.after(timeoutMillis, () => {
+      if (isThere()) return
+      const isStuck = said.heard === heard
+      if (isStuck && retries === maxRetries) return end(self, "broken", "EIO")
+      fabric.work.run(() => attempt(isStuck ? retries + 1 : 0))
+    })
+  }
+  attempt(0)
+}
+
+/** It is there. What comes twice is nothing new, and what comes early waits. */
+const come = ({ said }: RSocketState, number: number, hear: () => void): void => {
+  if (number < said.heard) return
+  said.early.set(number, hear)
+  for (let next = said.early.get(said.heard); next !== undefined; next = said.early.get(said.heard)) {
+    said.early.delete(said.heard++)
+    next()
+  }
+}
+
+/** As librdmacm has them for the queue pair of an rsocket: 4.096 µs times 2 to the power of 19. */
+const timeoutMillis = 0.004096 * 2 ** 19
+const maxRetries = 7
