@@ -12,9 +12,23 @@ import type * as NodeInfo from "../NodeInfo.ts"
 import type * as PortInfo from "../PortInfo.ts"
 import * as SubnetTopology from "../SubnetTopology.ts"
 
+/** Of a PortInfo what the topology tells: the whole of each would be kept for the time of the walk. */
+type PortFacts = Pick<
+  PortInfo.PortInfo,
+  | "lid"
+  | "lmc"
+  | "portState"
+  | "linkWidthActive"
+  | "linkWidthEnabled"
+  | "linkSpeedActive"
+  | "linkSpeedEnabled"
+  | "linkSpeedExtActive"
+  | "linkSpeedExtEnabled"
+>
+
 export interface FoundPort {
   readonly guid: Guid.Guid
-  info: PortInfo.PortInfo | undefined
+  info: PortFacts | undefined
   link: End | undefined
 }
 
@@ -56,7 +70,18 @@ export const hasPort = (node: FoundNode, number: number): boolean => node.ports.
 
 export const setPort = (node: FoundNode, number: number, info: PortInfo.PortInfo): void => {
   const port = node.ports.get(number)
-  if (port !== undefined) port.info = info
+  if (port === undefined) return
+  port.info = {
+    lid: info.lid,
+    lmc: info.lmc,
+    portState: info.portState,
+    linkWidthActive: info.linkWidthActive,
+    linkWidthEnabled: info.linkWidthEnabled,
+    linkSpeedActive: info.linkSpeedActive,
+    linkSpeedEnabled: info.linkSpeedEnabled,
+    linkSpeedExtActive: info.linkSpeedExtActive,
+    linkSpeedExtEnabled: info.linkSpeedExtEnabled
+  }
 }
 
 export const isLinked = (node: FoundNode, number: number): boolean => node.ports.get(number)?.link !== undefined
@@ -145,7 +170,7 @@ const portFrom = (node: FoundNode, number: number, { guid, info, link }: FoundPo
 
 /** Left out where it is what everybody takes for granted. */
 const enabledOf = (
-  info: PortInfo.PortInfo,
+  info: PortFacts,
   runs: SubnetTopology.Link | undefined
 ): { readonly enabled?: SubnetTopology.Enabled } => {
   const enabled = {
@@ -161,7 +186,7 @@ const enabledOf = (
 }
 
 /** The bits of an extended speed follow those of the others in `LinkSpeed`, behind that of FDR10. */
-const speedOf = (info: PortInfo.PortInfo | undefined): LinkSpeed.LinkSpeed =>
+const speedOf = (info: PortFacts | undefined): LinkSpeed.LinkSpeed =>
   LinkSpeed.fromNative(
     info === undefined ? 0 : info.linkSpeedExtActive === 0 ? info.linkSpeedActive : info.linkSpeedExtActive << 4
   )

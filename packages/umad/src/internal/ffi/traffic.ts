@@ -40,27 +40,29 @@ export const make = (library: Library.Library): Operations => {
       onSuccess: () => Effect.succeed(true)
     })
 
-  const look = (portId: PortId, looks = 0): Effect.Effect<void, UmadError> =>
+  /** Looks again and again, the first time for as long as a look takes: an answer takes a twentieth of it. */
+  const look = (portId: PortId, millis: number): Effect.Effect<void, UmadError> =>
     Effect.flatMap(
-      // Whoever has something to send goes first. Then the thread waits for once: an answer takes a twentieth of the
-      // shortest sleep.
-      isReadable(portId, looks === 1 ? lookMillis : 0),
-      (isThere) =>
-        isThere
-          ? Effect.void
-          : Effect.andThen(looks < 2 ? Effect.yieldNow : Effect.sleep(lookMillis), look(portId, looks + 1))
+      isReadable(portId, millis),
+      (isThere) => isThere ? Effect.void : Effect.andThen(Effect.sleep(lookMillis), look(portId, 0))
     )
+
+  /** Whoever has something to send goes first. */
+  const lookOut = (portId: PortId) => Effect.andThen(Effect.yieldNow, look(portId, lookMillis))
 
   /** Descriptors of a simulator, found out once: to ask again takes longer than an answer. */
   const unpollable = new Set<PortId>()
 
   const awaitMad = (portId: PortId): Effect.Effect<void, UmadError> =>
     unpollable.has(portId)
-      ? look(portId)
+      ? lookOut(portId)
       : Effect.catchTag(Readiness.readable(portId), "NotPollable", () => {
         unpollable.add(portId)
-        return look(portId)
+        return lookOut(portId)
       })
+
+  /** How much room there is and how much came. One for all: nobody else has a turn between a call and what is made of it. */
+  const inOut = new Int32Array(1)
 
   /** Of the buffers that were used: a new view takes as long as an answer. */
   const views = new Map<Pointer.Pointer<"ib_user_mad">, DataView>()
@@ -105,9 +107,8 @@ export const make = (library: Library.Library): Operations => {
           onSuccess: () => Effect.void
         }
       ),
-    recv: (portId, buffer, length) => {
-      const inOut = new Int32Array(1)
-      return ReturnConvention.matchNegativeErrno(
+    recv: (portId, buffer, length) =>
+      ReturnConvention.matchNegativeErrno(
         () => {
           inOut[0] = length
           return recv(portId, buffer, inOut, 0)
@@ -125,8 +126,7 @@ export const make = (library: Library.Library): Operations => {
             return Effect.succeed(UserMad.read(viewOf(buffer, received), received))
           }
         }
-      )
-    },
+      ),
     poll: (portId) => isReadable(portId),
     awaitMad: (portId) => Effect.suspend(() => awaitMad(portId))
   }
