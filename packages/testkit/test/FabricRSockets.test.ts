@@ -218,7 +218,7 @@ describe("Fabric: rsockets", () => {
         yield* TestClock.adjust("2 seconds")
         assert.isUndefined(reading.pollUnsafe())
         yield* TestClock.adjust("10 seconds")
-        const all = (yield* Fiber.join(reading)).flatMap((piece) => [...piece])
+        const all = (yield* Fiber.join(reading)).flatMap((piece) => Array.from(piece))
         assert.deepStrictEqual(all, Array.from({ length: 20 }, (_, number) => number))
         assert.strictEqual(new TextDecoder().decode(memory.bytes), "last")
         assert.deepStrictEqual([passed - lost, lost], [22, 10])
