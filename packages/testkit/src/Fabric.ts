@@ -228,8 +228,8 @@ export class Fabric extends Context.Service<Fabric, {
    * neither does the request of an rsocket to connect.
    *
    * What a reliable queue pair has lost is sent again after its `timeout`, or when its peer misses it, and that of an rsocket
-   * after 2.1 s; the connection manager and MADs have timeouts of their own; anything else is gone. Dies with `FabricMisuse` when there is no such port, or no
-   * cable at it.
+   * after 2.1 s; the connection manager and MADs have timeouts of their own; anything else is gone. Dies with
+   * `FabricMisuse` when there is no such port, or no cable at it.
    */
   readonly disturb: (node: string, portNum: number, disturbance: Disturbance) => Effect.Effect<void>
   /**

@@ -225,6 +225,30 @@ describe("Fabric: rsockets", () => {
       }))
     ))
 
+  it.effect("what is on its way when the link is cut does not arrive before it heals, and a device that is gone gets nothing", () =>
+    fresh(
+      Effect.scoped(Effect.gen(function*() {
+        const { client, server } = yield* withClock(connected)
+        const fabric = yield* Fabric.Fabric
+        yield* fabric.disturb("host-b rxe0", 1, { latency: "5 millis" })
+        const reading = yield* Effect.forkChild(RSocket.read(server), { startImmediately: true })
+        yield* RSocket.write(client, bytes("?"))
+        yield* TestClock.adjust("1 millis")
+        yield* fabric.setLink("host-b", "rxe0", 1, "down")
+        yield* TestClock.adjust("1 second")
+        yield* fabric.setLink("host-b", "rxe0", 1, "up")
+        yield* TestClock.adjust("1 second")
+        assert.isUndefined(reading.pollUnsafe())
+        yield* TestClock.adjust("200 millis")
+        assert.strictEqual((yield* Fiber.join(reading))?.length, 1)
+        yield* RSocket.write(client, bytes("?"))
+        yield* fabric.unplug("host-b", "rxe0")
+        yield* TestClock.adjust("5 millis")
+        const error = yield* Effect.flip(RSocket.read(server))
+        assert.strictEqual(error._tag === "RdmaCmError" && error.reason._tag, "EIO")
+      }))
+    ))
+
   it.effect("a link that is cut for long breaks the connection: EIO; one that heals in time does not", () =>
     fresh(
       Effect.scoped(Effect.gen(function*() {

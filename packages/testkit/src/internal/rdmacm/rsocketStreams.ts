@@ -120,7 +120,9 @@ const say = (self: RSocketState, bytes: Uint8Array, hear: (peer: RSocketState) =
     const [from, to] = [id.place, peer?.id.place]
     if (peer === undefined || from === undefined || to === undefined) return
     if (Address.isOpen(fabric, from, to)) {
-      Route.carry(fabric, from, to, { kind: "message", bytes }, () => come(self, number, () => hear(peer)))
+      Route.carry(fabric, from, to, { kind: "message", bytes }, () => {
+        if (Address.isOpen(fabric, from, to)) come(self, number, () => hear(peer))
+      })
     }
     const { heard } = said
     const isThere = () => said.heard > number || said.early.has(number)
