@@ -47,19 +47,19 @@ export const make = (library: Library.Library): Operations => {
       (isThere) => isThere ? Effect.void : Effect.andThen(Effect.sleep(lookMillis), look(portId, 0))
     )
 
-  /** Whoever has something to send goes first. */
-  const lookOut = (portId: PortId) => Effect.andThen(Effect.yieldNow, look(portId, lookMillis))
-
   /** Descriptors of a simulator, found out once: to ask again takes longer than an answer. */
   const unpollable = new Set<PortId>()
 
-  const awaitMad = (portId: PortId): Effect.Effect<void, UmadError> =>
-    unpollable.has(portId)
-      ? lookOut(portId)
+  const awaitMad = (portId: PortId): Effect.Effect<void, UmadError> => {
+    // Whoever has something to send goes first.
+    const looking = Effect.andThen(Effect.yieldNow, look(portId, lookMillis))
+    return unpollable.has(portId)
+      ? looking
       : Effect.catchTag(Readiness.readable(portId), "NotPollable", () => {
         unpollable.add(portId)
-        return lookOut(portId)
+        return looking
       })
+  }
 
   /** How much room there is and how much came. One for all: nobody else has a turn between a call and what is made of it. */
   const inOut = new Int32Array(1)
