@@ -11,7 +11,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as Measure from "./measure.ts"
 
-const runs = 15
+const runs = 41
 const warmUps = 5
 /** As many as the simulator takes without both sides waiting for each other: its sockets hold 10 messages. */
 const concurrency = 16
