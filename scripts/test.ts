@@ -4,7 +4,7 @@
  * As root on Debian it installs the system packages that the lanes lack. Elsewhere a lane that cannot run is skipped with
  * the command that would make it run; with `CI=true` it is a failure.
  */
-import { Console, Effect, FileSystem, Schema, Semaphore, Stream } from "effect"
+import { Console, Effect, FileSystem, Schema, Stream } from "effect"
 import { ChildProcess } from "effect/process"
 import { join } from "node:path"
 import { ExitStatus } from "../packages/testkit/src/internal/lane/laneError.ts"
@@ -109,16 +109,11 @@ const tests = ({ files = [], name, project, runner = () => [] }: Run) =>
     return { passed: numPassedTests, failed: numFailedTests + unreported, skipped: numPendingTests + numTodoTests }
   }).pipe(Effect.scoped)
 
-// One apt-get at a time.
-const installing = Semaphore.makeUnsafe(1)
-
 /** Runs tests when the system packages are there that they need. */
 const run = (self: Run) =>
   Effect.gen(function*() {
-    const needed = self.packages ?? []
-    const lacking = needed.length === 0 ? [] : yield* missing(needed)
-    if (lacking.length > 0 && process.getuid?.() === 0) yield* installing.withPermit(install(lacking))
-    else if (lacking.length > 0) {
+    const lacking = self.packages === undefined ? [] : yield* missing(self.packages)
+    if (lacking.length > 0) {
       yield* Console.log(`${self.name} cannot run here; run: sudo ${aptCommand(lacking)}`)
       return isCi ? failed : skipped
     }
@@ -156,9 +151,16 @@ const runs: ReadonlyArray<Run> = [
   { name: "host", project: "host", packages: ["libibverbs1", "librdmacm1", "libibumad3"] }
 ]
 
+/** Installs what the runs lack, before any begins: a guest has the machine's files, which must not change under it. */
+const installAll = Effect.gen(function*() {
+  const lacking = yield* missing([...new Set(runs.flatMap(({ packages = [] }) => packages))])
+  if (lacking.length > 0 && process.getuid?.() === 0) yield* install(lacking)
+}).pipe(Effect.catchTag("LaneError", ({ message }) => Console.log(message)))
+
 const main = Effect.gen(function*() {
   const fs = yield* FileSystem.FileSystem
   yield* fs.remove(results, { recursive: true, force: true })
+  yield* installAll
   const jobs = [
     ...checks,
     ...runs.map(run),
